@@ -1,0 +1,254 @@
+"""The vocabulary that adapters and core share: what can happen in a chat and what can be shown in it.
+
+An adapter turns its platform's events into `Event`s and calls `Receive` with them; the core answers through the
+`Reply` that came along. Text is Markdown everywhere here; drawing it is the adapter's affair.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One place where people and the bot talk; its history belongs to it alone."""
+
+    platform: str
+    """The adapter's name: "discord", "telegram", "console"."""
+    chat: int
+    """The platform's number of the channel, group or private chat."""
+    topic: int = 0
+    """The number of a Telegram forum topic; 0 where there is none. A Discord thread is a chat of its own."""
+    private: bool = False
+    """Whether only one person and the bot are there."""
+    guild: int = 0
+    """The Discord guild, 0 elsewhere."""
+
+    @property
+    def key(self) -> str:
+        """What the conversation is stored under."""
+        return f"{self.platform}:{self.chat}:{self.topic}"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody on a platform. Only ``id`` identifies; ``name`` is what they call themselves."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A text addressed to the bot: a private message, a mention, a reply to the bot, or a command ("/latency")."""
+
+    id: str
+    """Unique on its platform and the same when the platform delivers it again."""
+    conversation: Conversation
+    author: Person
+    text: str
+    """Without the mention of the bot; commands as "/name arguments", without "@botname"."""
+    received_at: float
+    """When the adapter got it, seconds of `Clock.now`."""
+    sent_at: float | None = None
+    """When the platform says it was posted, seconds since the epoch by the platform's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The author changed the text of an earlier message."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A message was removed; ``message_id`` is its `Message.id`."""
+
+    conversation: Conversation
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """Somebody used a control that the adapter drew on an answer."""
+
+    conversation: Conversation
+    by: Person
+    control: str
+    """"stop", "regenerate" or "continue"."""
+    post: str
+    """`Post.ref` of the message that carries the control."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """Somebody started to type."""
+
+    conversation: Conversation
+    by: Person
+
+
+Event = Message | Edited | Deleted | Pressed | Typing
+
+
+class State(StrEnum):
+    """What an answer is while a frame of it is shown; each platform draws its controls from it."""
+
+    WAITING = "waiting"
+    """No text yet: the frame is a notice that says what is being waited for."""
+    STREAMING = "streaming"
+    FINAL = "final"
+    STOPPED = "stopped"
+    """A person stopped it; what is shown stays."""
+    INTERRUPTED = "interrupted"
+    """A fault or a restart cut it short."""
+    FAILED = "failed"
+    """There is no answer, only a sentence that says so."""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether this is the last state: its frame has to reach the screen."""
+        return self not in (State.WAITING, State.STREAMING)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Something to attach."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """All that one of the platform's messages should show: whole text every time, so that it can be repeated."""
+
+    text: str
+    state: State
+    files: tuple[File, ...] = ()
+    private: bool = False
+    """Only for the asker's eyes, where the platform can do that."""
+    last: bool = True
+    """Whether this is the answer's last message so far; only that one carries controls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most ``calls`` in any ``seconds``."""
+
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Calls that share a platform's limit: all whose bucket has the same ``key``, under every one of ``rates``."""
+
+    key: str
+    rates: tuple[Rate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When the next frame of a growing message is wanted; the buckets may delay it further.
+
+    Example: ``Pace(first=(0.4, 0.6), by_age=((0, 1.0), (30, 1.4), (60, 3.0)))`` shows the second frame 0.4 s after the
+    first, the third 0.6 s later, and from then on one a second, slowing to one in 3 s for a reply older than a minute.
+    """
+
+    first: tuple[float, ...]
+    """Seconds before the second, third, … frame."""
+    by_age: tuple[tuple[float, float], ...]
+    """Corners (seconds since the first frame, seconds between frames), straight lines between, level outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a platform allows in one place."""
+
+    fits: Callable[[str], bool]
+    """Whether a Markdown text, drawn the platform's way, fits one message. Pure; a few milliseconds at most."""
+    size: int
+    """About how many characters that is; where a splitter starts to look."""
+    sends: Bucket
+    edits: Bucket
+    typing: Bucket | None
+    """None where the platform shows no typing. The same bucket as ``sends`` where they share a limit."""
+    bot: Bucket
+    """What the whole bot may do on this platform."""
+    pace: Pace
+
+
+class Post(Protocol):
+    """One message of the bot's on a platform."""
+
+    @property
+    def ref(self) -> str:
+        """Names it within its `Reply`; can be stored."""
+        ...
+
+    async def edit(self, frame: Frame) -> None:
+        """Show ``frame`` instead. Returns when the platform has acknowledged it; a text that is already there counts.
+
+        Raises `DeliveryError`.
+        """
+        ...
+
+
+class Reply(Protocol):
+    """Where one answer goes: it knows chat, topic and the message that is answered."""
+
+    @property
+    def ref(self) -> str:
+        """Brings the same reply back through `Adapter.reply`; can be stored."""
+        ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    async def send(self, frame: Frame, key: str) -> Post:
+        """Post a new message. ``key`` is the same for every try of the same part (25 characters at most).
+
+        Raises `DeliveryError`.
+        """
+        ...
+
+    def post(self, ref: str) -> Post:
+        """The message that an earlier `send` returned, by its ``ref``."""
+        ...
+
+    async def typing(self) -> None:
+        """Show "typing" for the few seconds that the platform gives it. Raises `DeliveryError`."""
+        ...
+
+
+Receive = Callable[[Event, Reply], Awaitable[None]]
+"""Hands an event to the core, which owns all that follows. Returns at once; what it returns is done when the event is
+durable (or refused for good) and the platform may be told that it was received. Waiting for it is optional, and it
+never raises."""
+
+
+class Adapter(Protocol):
+    """One platform."""
+
+    async def run(self, receive: Receive) -> None:
+        """Serve until cancelled. Raises `AdapterError` when the platform cannot be served; may be called again."""
+        ...
+
+    def reply(self, ref: str) -> Reply:
+        """Where an unfinished answer goes, after a restart; usable while `run` runs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """What an entry point of the group ``clawdbot.adapters`` names: a platform that can be configured."""
+
+    settings: type[BaseModel]
+    """Validates the table ``[adapters.NAME]``; a field ``token`` is filled from CLAWDBOT_NAME_TOKEN when that is set."""
+    build: Callable[[Any], Adapter]
+    """Takes an instance of ``settings``. Must not block or connect."""

@@ -1,0 +1,51 @@
+"""Time as a value that can be passed in, so that logic never asks the machine and no test has to sleep."""
+
+import asyncio
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Where the core gets its time from."""
+
+    def now(self) -> float:
+        """Seconds on a monotonic clock, the one that vLLM's engine core stamps its events with."""
+        ...
+
+    def wall(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after ``seconds``; at once, but after one turn of the loop, when that is not positive."""
+        ...
+
+
+class SystemClock:
+    """The machine's own time.
+
+    ``time.monotonic`` is CLOCK_MONOTONIC on Linux, which all processes since boot share: the engine core's stamps and
+    the core's stamps can be subtracted from each other.
+    """
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def wall(self) -> float:
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds))
+
+
+async def until(event: asyncio.Event, seconds: float, clock: Clock) -> bool:
+    """Wait for ``event``, ``seconds`` at most; whether it is set."""
+    if event.is_set() or seconds <= 0:
+        return event.is_set()
+    waiters = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(clock.sleep(seconds))]
+    try:
+        await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for waiter in waiters:
+            waiter.cancel()
+    return event.is_set()

@@ -1,0 +1,104 @@
+"""What the core asks of a language model's engine."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Role = Literal["system", "user", "assistant"]
+Finish = Literal["stop", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to choose tokens."""
+
+    max_tokens: int
+    temperature: float = 0.7
+    top_p: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One answer to generate; ``id`` is unique among all requests ever made of this engine."""
+
+    id: str
+    prompt: list[int]
+    sampling: Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one answer cost, from the engine's own metrics. Times are seconds of `Clock.now`."""
+
+    queued: float
+    """When the engine core put the request into its waiting queue."""
+    scheduled: float
+    """When its first token of prompt was scheduled: prefill begins."""
+    first_token: float
+    last_token: float
+    prompt_tokens: int
+    cached_tokens: int
+    """How much of the prompt the prefix cache served."""
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What came since the last chunk. The last one of an answer has ``finish`` and ``usage``."""
+
+    text: str
+    tokens: Sequence[int]
+    finish: Finish | None = None
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """The engine's settings in force, for `/latency` and for fitting prompts."""
+
+    model: str
+    device: str
+    """Such as "NVIDIA H200" or "CPU, 2 cores"."""
+    version: str
+    """The engine's name and version: "vLLM 0.32.0"."""
+    context: int
+    """The most tokens that prompt and answer have together."""
+    chunked_prefill: bool
+    step_budget: int
+    """`max_num_batched_tokens`: the most tokens of one step."""
+    long_prefill: int
+    """`long_prefill_token_threshold`: the most tokens of a step for one long prompt; 0 is no bound."""
+    extra: dict[str, str] = field(default_factory=dict)
+    """Further settings worth showing, name to value."""
+
+
+class Tokenizer(Protocol):
+    """Text to token ids and a chat's template, off the event loop."""
+
+    async def encode(self, text: str) -> list[int]:
+        """``text`` as a user wrote it; nothing in it ever becomes a special token."""
+        ...
+
+    async def pieces(self, roles: Sequence[Role]) -> list[list[int]]:
+        """What the chat template puts around the contents of turns with these roles, ready to be answered.
+
+        One piece more than ``roles``: before the first content, between contents, after the last.
+        """
+        ...
+
+
+class Engine(Protocol):
+    """A started engine."""
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+    def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """Stream one answer. Closing the generator aborts the request and frees its KV cache.
+
+        Raises `PromptTooLong`, `GenerationFailed`, `EngineDead`.
+        """
+        ...
