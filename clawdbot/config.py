@@ -1,0 +1,222 @@
+"""Settings: one TOML file and the bots' tokens from the environment, read once into frozen, typed values."""
+
+import logging
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import platformdirs
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+from clawdbot.errors import ConfigError
+from clawdbot.faults import validate
+
+log = logging.getLogger(__name__)
+
+FILE = "config.toml"
+
+
+def _numeric_id(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError(
+        "only a number identifies somebody for good, written without quotes. Discord shows it with Developer Mode on "
+        '(right click, "Copy ID"); on every platform the bot\'s log names the id of whoever it refuses.'
+    )
+
+
+Id = Annotated[int, BeforeValidator(_numeric_id)]
+Ids = Annotated[frozenset[Id], Field(strict=False)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """A table of the file: unknown keys are refused and nothing is converted in silence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class EngineSettings(Section):
+    """``[engine]``: which model answers, and where it runs."""
+
+    kind: Literal["vllm"] = "vllm"
+    model: str = "demo"
+    """"demo", a folder, or a name on the Hugging Face hub."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    start_timeout: float = Field(900.0, gt=0)
+    """Seconds, a first download of the model included."""
+    args: Mapping[str, Any] = {}
+    """Fields of vLLM's ``AsyncEngineArgs``; the engine checks them against the vLLM that is installed."""
+
+
+class AnswerSettings(Section):
+    """``[answers]``: how answers are made."""
+
+    system_prompt: str = "You are ClawdBot, a helpful assistant in a chat. Answer briefly and to the point."
+    max_tokens: Count = 1024
+    temperature: float = Field(0.7, ge=0, le=2)
+    top_p: float = Field(0.95, gt=0, le=1)
+    history_share: float = Field(0.75, gt=0, le=1)
+    """How much of the model's context, less the room for the answer, the conversation so far may fill."""
+    max_messages: Count = 5
+    """An answer that needs more messages than this is completed as a file."""
+
+
+class SessionSettings(Section):
+    """``[sessions]``: how many answers are made at once, and what waits."""
+
+    concurrent: Count = 32
+    """Answers being generated at the same time, over all conversations."""
+    waiting: Count = 128
+    """Questions that wait, over all conversations; further ones are refused."""
+    queue: int = Field(4, ge=0)
+    """Questions that wait in one conversation; further ones are refused."""
+    busy: Literal["queue", "refuse"] = "queue"
+    """What a question gets while its conversation's last one is being answered."""
+    max_question_chars: Count = 100_000
+    max_age: float = Field(900.0, gt=0)
+    """Seconds; a question that reached the bot later than this after it was posted is not answered."""
+    drain: float = Field(10.0, ge=0)
+    """Seconds that running answers have to finish when the bot is told to stop."""
+
+
+class Allowed(Section):
+    """``[access.NAME]``: who may talk to the bot on one platform. Nobody may who is not listed."""
+
+    users: Ids = frozenset()
+    guilds: Ids = frozenset()
+    """Discord servers whose members may talk in them."""
+    chats: Ids = frozenset()
+    """Groups or channels whose members may talk in them."""
+    admins: Ids = frozenset()
+    """Users who may talk everywhere and see /latency."""
+
+
+class StoreSettings(Section):
+    """``[store]``: where conversations are kept, and how long."""
+
+    path: Path = Field(
+        default_factory=lambda: platformdirs.user_data_path("clawdbot") / "clawdbot.sqlite3", strict=False
+    )
+    keep_days: int = Field(30, ge=0)
+    """Conversations and timings older than this are removed; 0 keeps them for good."""
+
+
+class LoggingSettings(Section):
+    """``[logging]``."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterTable:
+    """``[adapters.NAME]`` as written in ``source``, for the platform's own settings model to check."""
+
+    source: str
+    options: Mapping[str, Any]
+    token: SecretStr | None
+
+
+class Settings(Section):
+    """All settings; ``adapters`` holds the enabled ones alone, by name."""
+
+    engine: EngineSettings = EngineSettings()
+    answers: AnswerSettings = AnswerSettings()
+    sessions: SessionSettings = SessionSettings()
+    access: Mapping[str, Allowed] = {}
+    store: StoreSettings = Field(default_factory=StoreSettings)
+    adapters: Mapping[str, AdapterTable] = {}
+    logging: LoggingSettings = LoggingSettings()
+
+
+def find(environ: Mapping[str, str]) -> Path | None:
+    """The file that is meant when none is named: $CLAWDBOT_CONFIG, ./config.toml, or the user's own."""
+    if named := environ.get("CLAWDBOT_CONFIG"):
+        return Path(named)
+    usual = (Path(FILE), platformdirs.user_config_path("clawdbot") / FILE)
+    return next((path for path in usual if path.is_file()), None)
+
+
+def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
+    """Read ``path``, or what `find` finds, with the tokens from ``environ``. Raises `ConfigError`."""
+    path = path or find(environ)
+    if path is None:
+        raise ConfigError(
+            FILE, 'there is no such file here. Copy "config.example.toml" to it, or name another with --config.'
+        )
+    table = _read(path)
+    raw = table.pop("adapters", {})
+    folder = path.absolute().parent
+    settings = validate(Settings, table, source=str(path))
+    store = settings.store.model_copy(update={"path": folder / settings.store.path.expanduser()})
+    adapters = _adapters(raw, folder, environ, str(path))
+    return settings.model_copy(update={"store": store, "adapters": adapters})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(str(path), f"cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(path), f"is not UTF-8 text (byte {error.start}).") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(str(path), f"is not valid TOML: {error}.") from error
+
+
+def _adapters(raw: Any, folder: Path, environ: Mapping[str, str], source: str) -> dict[str, AdapterTable]:
+    if not isinstance(raw, dict):
+        raise ConfigError(source, "adapters: it must be a table of tables, such as [adapters.discord].")
+    found: dict[str, AdapterTable] = {}
+    faults: list[str] = []
+    for name, table in raw.items():
+        if not isinstance(table, dict):
+            faults.append(f"adapters.{name}: it must be a table, [adapters.{name}].")
+        elif not isinstance(enabled := table.get("enabled", True), bool):
+            faults.append(f"adapters.{name}.enabled: it must be true or false.")
+        elif "token" in table:
+            faults.append(
+                f"adapters.{name}.token: a token does not belong in this file. Put it into the environment variable "
+                f"{token_variable(name)}, or into a file that adapters.{name}.token_file names."
+            )
+        elif enabled:
+            found[name] = _adapter(name, table, folder, environ, source)
+    if faults:
+        raise ConfigError(source, *faults)
+    return found
+
+
+def _adapter(
+    name: str, table: Mapping[str, Any], folder: Path, environ: Mapping[str, str], source: str
+) -> AdapterTable:
+    """The environment comes before ``token_file``."""
+    options = {key: value for key, value in table.items() if key not in ("enabled", "token_file")}
+    token = environ.get(token_variable(name), "").strip()
+    file = table.get("token_file")
+    if file is not None and not isinstance(file, str):
+        raise ConfigError(source, f"adapters.{name}.token_file: it must be a path in quotes.")
+    if not token and file is not None:
+        token = _token(folder / Path(file).expanduser(), f"adapters.{name}.token_file", source)
+    return AdapterTable(source, options, SecretStr(token) if token else None)
+
+
+def token_variable(adapter: str) -> str:
+    """The environment variable that holds the token of ``adapter``."""
+    return f"CLAWDBOT_{adapter.upper().replace('-', '_')}_TOKEN"
+
+
+def _token(path: Path, key: str, source: str) -> str:
+    try:
+        token = path.read_text(encoding="utf-8").strip()
+        mode = path.stat().st_mode
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise ConfigError(source, f'{key} = "{path}": it cannot be read: {reason}.') from error
+    if not token:
+        raise ConfigError(source, f'{key} = "{path}": it is empty; it must hold the token.')
+    if mode & stat.S_IROTH:
+        log.warning("%s can be read by everybody on this machine; chmod 600 it.", path)
+    return token
