@@ -3,6 +3,7 @@
 Everything here is pure: numbers in, numbers and text out.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
@@ -46,7 +47,7 @@ class Timing:
     at: float
     """When the question was received, seconds since the epoch."""
     platform_delay: float | None
-    """Receipt minus the platform's own time of posting; approximate, it is another clock (whole seconds on Telegram)."""
+    """Receipt minus the platform's own time of posting; approximate: another clock, whole seconds on Telegram."""
     admitted: float | None
     """It had its turn, a slot and a prompt."""
     asked: float | None
@@ -98,20 +99,14 @@ class Timing:
 def stages(timing: Timing) -> tuple[tuple[str, float], ...]:
     """The stages of an answer in order, (name, seconds), each from the mark before to the one that it is named for.
 
-    A mark that was not reached has no stage. The seconds are never negative and add up exactly to ``timing.complete``: the
-    engine core's stamps may lie a hair before the core's own, and no mark lies before its predecessor or after the end.
+    A mark that was not reached has no stage. The seconds are never negative and add up exactly to ``timing.complete``:
+    the engine core's stamps may lie a hair before the core's own, so a mark is taken not to lie before its predecessor
+    nor after the end.
     """
-    marks = (
-        timing.admitted,
-        timing.queued,
-        timing.scheduled,
-        timing.first_token,
-        timing.first_visible,
-        timing.complete,
-    )
+    engine = (timing.queued, timing.scheduled, timing.first_token)
     found = []
     reached = 0.0
-    for name, mark in zip(STAGES, marks, strict=True):
+    for name, mark in zip(STAGES, (timing.admitted, *engine, timing.first_visible, timing.complete), strict=True):
         if mark is not None:
             end = max(reached, min(mark, timing.complete))
             found.append((name, end - reached))
@@ -145,10 +140,9 @@ class Summary:
 
     def to_map(self) -> dict[str, float | int | None]:
         """The same for a JSON file: seconds become milliseconds, nan becomes None."""
-        values = {"p50": self.p50, "p95": self.p95, "p99": self.p99, "max": self.max}
-        return {name: None if isnan(value) else round(value * 1000, 3) for name, value in values.items()} | {
-            "n": self.n
-        }
+        seconds = {"p50": self.p50, "p95": self.p95, "p99": self.p99, "max": self.max}
+        times = {name: None if isnan(value) else round(value * 1000, 3) for name, value in seconds.items()}
+        return {**times, "n": self.n}
 
 
 def summary(values: Iterable[float | None]) -> Summary:
@@ -173,12 +167,10 @@ def footer(timing: Timing) -> str:
 def report(hour: Sequence[Timing], day: Sequence[Timing], info: EngineInfo | None, gauges: Gauges) -> str:
     """What `/latency` says, as Markdown of at most `REPORT_SIZE` characters.
 
-    ``hour`` and ``day`` are the answers of the last hour and of the last day (those of the hour included); ``info`` is None
-    while the engine starts. Platforms are left out, those with the fewest answers first, when the text grows too long.
+    ``hour`` and ``day`` are the answers of the last hour and of the last day (those of the hour included); ``info`` is
+    None while the engine starts. When the text grows too long, the platforms with the fewest answers are left out.
     """
-    names = sorted(
-        {timing.platform for timing in day}, key=lambda name: -sum(timing.platform == name for timing in day)
-    )
+    names = [name for name, _ in Counter(timing.platform for timing in day).most_common()]
     tail = [*_engine(info), _machine(gauges)]
     for shown in range(len(names), -1, -1):
         text = "\n".join([*_tables(hour, day, names[:shown]), *tail])
@@ -255,10 +247,8 @@ def _engine(info: EngineInfo | None) -> list[str]:
         f"context {info.context:,}",
         *(f"{name} {value}" for name, value in info.extra.items()),
     ]
-    return [
-        f"**Engine:** {_short(info.model)} · {_short(info.device)} · {_short(info.version)}",
-        _short(" · ".join(settings), 300),
-    ]
+    name = f"**Engine:** `{_short(info.model)}` · {_short(info.device)} · {_short(info.version)}"
+    return [name, _short(" · ".join(settings), 300)]
 
 
 def _machine(gauges: Gauges) -> str:
