@@ -51,7 +51,7 @@ class Faults:
     """
 
     def __init__(self, plan: Plan | None = None) -> None:
-        self.plan = plan
+        self.plan: Plan = plan or (lambda call: None)
         self.injected: Counter[Trouble] = Counter()
         """How often each trouble was caused so far."""
         self._queued: dict[str, deque[Fault | None]] = {}
@@ -63,10 +63,7 @@ class Faults:
     def take(self, call: str) -> Fault | None:
         """The fault of the call that is being made now."""
         queued = self._queued.get(call)
-        if queued:
-            fault = queued.popleft()
-        else:
-            fault = self.plan(call) if self.plan else None
+        fault = queued.popleft() if queued else self.plan(call)
         if fault:
             self.injected[fault.trouble] += 1
         return fault

@@ -1,0 +1,213 @@
+"""A Telegram to test against: the Bot API over real HTTP, and the people on the other side."""
+
+import asyncio
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from types import TracebackType
+from typing import Self, TypeVar
+
+from aiohttp import web
+
+from clawdbot.clock import Clock, SystemClock
+from clawdbot.testing.faults import Faults
+from clawdbot.testing.telegram.methods import Methods
+from clawdbot.testing.telegram.rules import Allowance, units
+from clawdbot.testing.telegram.server import Call, Server, Verdict
+from clawdbot.testing.telegram.updates import Updates
+from clawdbot.testing.telegram.world import Chat, Entity, Kind, Look, Shown, User, World
+
+TOKEN = "123456:simulated-token-of-no-value"
+SPECIAL = re.compile(r"(?P<bot_command>(?<!\S)/\w+(?:@\w+)?)|(?P<mention>(?<!\w)@\w+)")
+
+T = TypeVar("T")
+
+
+class SimTelegram:
+    """A local server that speaks the Telegram Bot API, and a world in which people write to the bot.
+
+    Use: ``async with SimTelegram() as sim``; the bot gets ``sim.url`` as base URL and ``sim.token``. Every limit is in
+    ``allowance``, the round trip ``rtt`` is in seconds (half of it passes before a call has its effect), faults come
+    from ``faults``. With ``privacy`` a bot in a group sees only what is addressed to it. Times are those of ``clock``.
+    """
+
+    def __init__(
+        self,
+        token: str = TOKEN,
+        *,
+        bot: User | None = None,
+        allowance: Allowance | None = None,
+        rtt: float = 0.0,
+        faults: Faults | None = None,
+        privacy: bool = True,
+        clock: Clock | None = None,
+    ) -> None:
+        self.token = token
+        self.bot = bot or User(int(token.partition(":")[0]), "Claw", "claw_bot", is_bot=True)
+        self.clock = clock or SystemClock()
+        self.faults = faults or Faults()
+        self.privacy = privacy
+        self.url = ""
+        self._watchers: set[asyncio.Event] = set()
+        self._queries = itertools.count(1)
+        self._world = World(self.bot, self.clock, self._changed)
+        self._updates = Updates(self.clock)
+        rules = allowance or Allowance()
+        self._methods = Methods(self._world, self._updates, rules)
+        self._server = Server(token, self._methods, self.clock, rules, rtt, self.faults, self._changed)
+        self._runner: web.AppRunner | None = None
+
+    async def __aenter__(self) -> Self:
+        self._runner = web.AppRunner(self._server.application(), access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = self._runner.addresses[0][:2]
+        self.url = f"http://{host}:{port}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._updates.close()
+        self._server.close()
+        if self._runner:
+            await self._runner.cleanup()
+
+    # What an observer sees.
+
+    @property
+    def calls(self) -> list[Call]:
+        """All calls so far except polls that brought nothing, in the order of their effect."""
+        return self._server.calls
+
+    @property
+    def screens(self) -> dict[int, list[Shown]]:
+        """By chat, all messages that were ever posted there; each knows all its looks and when it was deleted."""
+        return {chat.id: chat.messages for chat in self._world.chats.values()}
+
+    @property
+    def menus(self) -> dict[str, list[str]]:
+        """By scope, the names of the commands in the bot's menu."""
+        return {scope: [str(one["command"]) for one in menu] for scope, menu in self._methods.menus.items()}
+
+    @property
+    def unanswered_presses(self) -> int:
+        """Presses whose waiting sign still turns."""
+        return len(self._methods.queries)
+
+    @property
+    def unconfirmed(self) -> int:
+        """Updates that would be delivered again."""
+        return len(self._updates.pending)
+
+    def answers(self, chat: int, topic: int | None = None) -> list[Shown]:
+        """The bot's messages that are on the screen of ``chat`` now, in one ``topic`` or in all."""
+        found = self._world.chat(chat).messages
+        mine = [one for one in found if one.author is self.bot and one.deleted_at is None]
+        return [one for one in mine if topic is None or one.topic == topic]
+
+    def draft(self, chat: int) -> str | None:
+        """The text of the draft that is being shown."""
+        return self._world.chat(chat).draft
+
+    def counted(self, method: str = "", verdict: Verdict | None = None, chat: int = 0) -> int:
+        """How many calls there were, by method, verdict and chat, each only if given."""
+        return sum(
+            (not method or call.method == method)
+            and (verdict is None or call.verdict is verdict)
+            and (not chat or call.chat == chat)
+            for call in self.calls
+        )
+
+    async def until(self, condition: Callable[[], T], seconds: float = 10.0) -> T:
+        """Wait until ``condition`` gives something true, asked anew after every change; what it gave.
+
+        Raises TimeoutError after ``seconds`` of real time.
+        """
+        changed = asyncio.Event()
+        self._watchers.add(changed)
+        try:
+            async with asyncio.timeout(seconds):
+                while not (found := condition()):
+                    await changed.wait()
+                    changed.clear()
+                return found
+        finally:
+            self._watchers.discard(changed)
+
+    # What people do.
+
+    def group(self, chat: int, title: str = "Group", *, forum: bool = False) -> int:
+        """Make a group with the bot in it; ``chat`` is its id, a negative number."""
+        self._world.chats[chat] = Chat(chat, Kind.SUPERGROUP if forum else Kind.GROUP, title, forum=forum)
+        return chat
+
+    def open_topic(self, chat: int, user: int) -> int:
+        """Open a topic in a forum; its id."""
+        place = self._world.chat(chat)
+        opened = self._world.post(place, self._world.user(user), Look(self.clock.now(), ""))
+        place.topics.add(opened.id)
+        return opened.id
+
+    def say(
+        self, chat: int, text: str, *, user: int = 0, topic: int = 0, reply_to: Shown | None = None, bot: bool = False
+    ) -> Shown:
+        """Somebody writes; in a private chat it is the person whose id the chat has. ``bot``: another bot does."""
+        author = self._world.user(user or abs(chat))
+        if bot:
+            author = replace(author, is_bot=True)
+        place = self._world.chat(chat)
+        look = Look(self.clock.now(), text, _special(text))
+        shown = self._world.post(place, author, look, topic, reply_to.id if reply_to else 0)
+        self._deliver("message", shown)
+        return shown
+
+    def change(self, shown: Shown, text: str) -> None:
+        """The author edits a message."""
+        self._world.change(shown, Look(self.clock.now(), text, _special(text)))
+        self._deliver("edited_message", shown)
+
+    def press(self, shown: Shown, data: str, user: int = 0) -> None:
+        """Somebody presses the button that has ``data``. Raises LookupError when the message has none such."""
+        if data not in shown.look.buttons:
+            raise LookupError(f"no button {data!r} on {shown.text!r}")
+        query = str(next(self._queries))
+        self._methods.queries.add(query)
+        by = self._world.user(user or abs(shown.chat.id))
+        body = {"id": query, "from": by.json(), "message": shown.json(), "chat_instance": "1", "data": data}
+        self._updates.push("callback_query", body)
+
+    def repeat(self, shown: Shown) -> None:
+        """Deliver a message once more, as a new update."""
+        self._deliver("message", shown)
+
+    def shut(self, chat: int, why: str = "bot was blocked by the user") -> None:
+        """Let the bot write no more in ``chat``."""
+        self._world.chat(chat).closed = why
+
+    def delete(self, shown: Shown) -> None:
+        """Somebody deletes a message; a bot is not told."""
+        self._world.delete(shown)
+
+    def _deliver(self, kind: str, shown: Shown) -> None:
+        if shown.chat.private or not self.privacy or self._addressed(shown):
+            self._updates.push(kind, shown.json())
+
+    def _addressed(self, shown: Shown) -> bool:
+        answered = shown.chat.find(shown.reply_to)
+        named = f"@{self.bot.username}".lower() in shown.text.lower()
+        return named or shown.text.startswith("/") or bool(answered and answered.author is self.bot)
+
+    def _changed(self) -> None:
+        for watcher in self._watchers:
+            watcher.set()
+
+
+def _special(text: str) -> tuple[Entity, ...]:
+    """Commands and mentions, as Telegram marks them."""
+    return tuple(
+        Entity(str(found.lastgroup), units(text[: found.start()]), units(found.group()))
+        for found in SPECIAL.finditer(text)
+    )

@@ -1,0 +1,76 @@
+"""How a call of the Bot API and its refusal look on the wire."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from clawdbot.testing.telegram.world import Json
+
+
+class Refusal(Exception):
+    """A call that Telegram refuses: HTTP status, sentence, and with 429 the whole seconds to wait."""
+
+    def __init__(self, code: int, description: str, retry_after: int = 0) -> None:
+        self.code = code
+        self.description = description
+        self.retry_after = retry_after
+        super().__init__(description)
+
+    def json(self) -> Json:
+        """The body of the answer."""
+        body: Json = {"ok": False, "error_code": self.code, "description": self.description}
+        return body | ({"parameters": {"retry_after": self.retry_after}} if self.retry_after else {})
+
+
+def bad(description: str) -> Refusal:
+    """A refusal because of the call's content."""
+    return Refusal(400, f"Bad Request: {description}")
+
+
+def too_many(seconds: float) -> Refusal:
+    """A refusal because of too many calls; the wait is rounded up to whole seconds."""
+    wait = max(1, math.ceil(seconds))
+    return Refusal(429, f"Too Many Requests: retry after {wait}", wait)
+
+
+class Fields:
+    """The parameters of one call: all are text on the wire, nested ones JSON; uploads come apart.
+
+    ``uploads`` goes from the name of a part to the uploaded file's own name. Its methods raise `Refusal`.
+    """
+
+    def __init__(self, values: Mapping[str, str], uploads: Mapping[str, str]) -> None:
+        self._values = values
+        self._uploads = uploads
+
+    def text(self, name: str) -> str:
+        """A text; empty when missing."""
+        return self._values.get(name, "")
+
+    def number(self, name: str, default: int = 0) -> int:
+        """A whole number."""
+        raw = self._values.get(name)
+        try:
+            return int(raw) if raw else default
+        except ValueError:
+            raise bad(f'invalid parameter "{name}" specified') from None
+
+    def flag(self, name: str) -> bool:
+        """A truth value; false when missing."""
+        return self._values.get(name, "").lower() in ("true", "1")
+
+    def nested(self, name: str) -> Any:
+        """An object or array; None when missing."""
+        raw = self._values.get(name)
+        try:
+            return json.loads(raw) if raw else None
+        except ValueError:
+            raise bad(f"can't parse {name} JSON object") from None
+
+    def upload(self, name: str) -> str:
+        """The name of an uploaded file."""
+        part = self._values.get(name, "").removeprefix("attach://") or name
+        if part not in self._uploads:
+            raise bad(f"there is no {name} in the request")
+        return self._uploads[part]
