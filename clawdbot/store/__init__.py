@@ -1,0 +1,6 @@
+"""What outlives the process: questions, answers still to be delivered, history, timings, events already seen."""
+
+from clawdbot.store.records import Answer, Question, Turn, Unfinished
+from clawdbot.store.store import Store, open_store
+
+__all__ = ["Answer", "Question", "Store", "Turn", "Unfinished", "open_store"]

@@ -1,0 +1,111 @@
+"""One SQLite file, two connections of one thread each, so that a read never waits for a write's commit."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import aiosqlite
+
+from clawdbot.errors import StoreError
+
+# The scripts that bring a database up to date, oldest first. `PRAGMA user_version` counts those that a file has had:
+# add to the end, change none.
+STEPS = ("schema.sql",)
+
+_FAULTS = {
+    sqlite3.SQLITE_BUSY: "is locked by another program",
+    sqlite3.SQLITE_LOCKED: "is locked by another program",
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
+    sqlite3.SQLITE_NOTADB: "is no SQLite database",
+    sqlite3.SQLITE_CORRUPT: "is damaged",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: does its folder allow writing",
+    sqlite3.SQLITE_READONLY: "may not be written",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports a fault",
+}
+
+
+@asynccontextmanager
+async def open_database(path: Path, patience: float) -> AsyncIterator["Database"]:
+    """Open the file, made or brought up to date if need be, and close it at the end of the block.
+
+    ``patience``: how many seconds to wait for another program's lock. Raises `StoreError`.
+    """
+    async with AsyncExitStack() as stack:
+        with _translated(path):
+            writer = await stack.enter_async_context(_connect(path, patience))
+            await _prepare(writer, path)
+            reader = await stack.enter_async_context(_connect(path, patience))
+            await reader.execute_fetchall("PRAGMA query_only = 1")
+        yield Database(path, writer, reader)
+
+
+class Database:
+    """An open file; made by `open_database`. Every method raises `StoreError` when SQLite cannot do it."""
+
+    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+        self._path = path
+        self._writer = writer
+        self._reader = reader
+        # Statements of two tasks must not meet in one transaction.
+        self._writing = asyncio.Lock()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+        """All that the block writes, or nothing when it raises or is cancelled."""
+        async with self._writing:
+            with _translated(self._path):
+                try:
+                    await self._writer.execute("BEGIN IMMEDIATE")
+                    yield self._writer
+                    await self._writer.commit()
+                except BaseException:
+                    # The connection's thread works in order: even when this wait is cancelled too, the next
+                    # transaction begins after the rollback.
+                    await self._writer.rollback()
+                    raise
+
+    async def write(self, sql: str, *parameters: object) -> int:
+        """Run one statement as a transaction of its own; how many rows it changed."""
+        async with self._writing:
+            with _translated(self._path):
+                return (await self._writer.execute(sql, parameters)).rowcount
+
+    async def read(self, sql: str, *parameters: object) -> list[sqlite3.Row]:
+        """The rows that a query finds among what is committed."""
+        with _translated(self._path):
+            return list(await self._reader.execute_fetchall(sql, parameters))
+
+
+@asynccontextmanager
+async def _connect(path: Path, patience: float) -> AsyncIterator[aiosqlite.Connection]:
+    # Without an isolation level the sqlite3 module begins no transactions of its own.
+    async with aiosqlite.connect(path, timeout=patience, isolation_level=None) as connection:
+        connection.row_factory = sqlite3.Row
+        # In WAL mode this loses nothing when the process dies, only the last commits when the power goes.
+        await connection.execute_fetchall("PRAGMA synchronous = NORMAL")
+        await connection.execute_fetchall("PRAGMA foreign_keys = ON")
+        yield connection
+
+
+async def _prepare(writer: aiosqlite.Connection, path: Path) -> None:
+    """Bring the schema up to date, each step in a transaction of its own."""
+    (row,) = await writer.execute_fetchall("PRAGMA user_version")
+    if row[0] > len(STEPS):
+        raise StoreError(f"The database {path} was written by a newer version of this program.")
+    await writer.execute_fetchall("PRAGMA journal_mode = WAL")
+    for number, name in enumerate(STEPS[row[0] :], row[0] + 1):
+        script = files(__package__).joinpath(name).read_text("utf-8")
+        await writer.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        # The low byte is the kind of fault, the others say more about it.
+        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        raise StoreError(f"The database {path} {_FAULTS.get(kind, 'cannot be used')} ({error}).") from error

@@ -1,0 +1,109 @@
+"""What the store takes and gives back, and how that lies in rows."""
+
+import sqlite3
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from clawdbot.chat import Conversation, Message, Person, State
+from clawdbot.engine.protocol import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A message to answer, and where the answer goes (`Reply.ref`)."""
+
+    message: Message
+    reply_ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the engine made of a question."""
+
+    text: str
+    state: State
+    """Final, or what cut it short."""
+    model: str
+    """The name of the model whose tokenizer made the tokens."""
+    question_tokens: Sequence[int] | None = None
+    """The question's text as the prompt had it; None when not known."""
+    tokens: Sequence[int] | None = None
+    """The answer's own tokens, as generated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One side of a finished exchange. Ids grow along a conversation and are never used twice."""
+
+    id: int
+    role: Role
+    text: str
+    tokens: list[int] | None
+    """None when they are not known, or not this model's."""
+    author: int
+    """`Person.id` of who asked, on both turns of the exchange."""
+    name: str
+    at: float
+    """When the question was received, seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A reply whose last frame the platform has not acknowledged."""
+
+    reply: int
+    question: Question
+    posts: dict[int, str]
+    """`Post.ref` of its messages on the platform so far, by part."""
+    answer: Answer | None
+    """None when the engine did not finish."""
+
+
+def question_row(question: Question, received_at: float) -> tuple[object, ...]:
+    """The columns of ``reply`` from conversation to reply_ref; ``received_at`` in seconds since the epoch."""
+    message, place = question.message, question.message.conversation
+    where = (place.key, place.platform, place.chat, place.topic, place.private, place.guild)
+    what = (message.id, message.author.id, message.author.name, message.text)
+    return (*where, *what, received_at, message.sent_at, question.reply_ref)
+
+
+def read_question(row: sqlite3.Row, received_at: float) -> Question:
+    """The question of a row of ``reply``; ``received_at`` in seconds of `Clock.now`."""
+    place = Conversation(row["platform"], row["chat"], row["topic"], bool(row["private"]), row["guild"])
+    author = Person(row["author"], row["author_name"])
+    message = Message(row["message_id"], place, author, row["question"], received_at, row["sent_at"])
+    return Question(message, row["reply_ref"])
+
+
+def answer_row(answer: Answer) -> tuple[object, ...]:
+    """The columns of ``reply`` from state to answer_tokens."""
+    return (answer.state.value, answer.text, answer.model, _pack(answer.question_tokens), _pack(answer.tokens))
+
+
+def read_answer(row: sqlite3.Row) -> Answer | None:
+    """The answer of a row of ``reply``; None while there is none."""
+    if row["answer"] is None:
+        return None
+    question_tokens, tokens = _unpack(row["question_tokens"]), _unpack(row["answer_tokens"])
+    return Answer(row["answer"], State(row["state"]), row["model"], question_tokens, tokens)
+
+
+def read_turns(row: sqlite3.Row, model: str) -> Iterator[Turn]:
+    """Both turns of a finished row of ``reply``; with tokens when they are those of ``model``."""
+    ours = row["model"] == model
+    sides: tuple[tuple[Role, str, str], ...] = (
+        ("user", "question", "question_tokens"),
+        ("assistant", "answer", "answer_tokens"),
+    )
+    for side, (role, text, tokens) in enumerate(sides):
+        known = _unpack(row[tokens]) if ours else None
+        yield Turn(2 * row["id"] + side, role, row[text], known, row["author"], row["author_name"], row["received_at"])
+
+
+def _pack(tokens: Sequence[int] | None) -> bytes | None:
+    return None if tokens is None else array("I", tokens).tobytes()
+
+
+def _unpack(blob: bytes | None) -> list[int] | None:
+    return None if blob is None else array("I", blob).tolist()

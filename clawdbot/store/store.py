@@ -1,0 +1,174 @@
+"""The store: a typed door to the database, one method for each thing that the core wants kept or brought back."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import fields
+from pathlib import Path
+
+from clawdbot.chat import State
+from clawdbot.clock import Clock
+from clawdbot.latency import Timing
+from clawdbot.store.database import Database, open_database
+from clawdbot.store.records import (
+    Answer,
+    Question,
+    Turn,
+    Unfinished,
+    answer_row,
+    question_row,
+    read_answer,
+    read_question,
+    read_turns,
+)
+
+DAY = 86_400.0
+
+_TIMING = tuple(field.name for field in fields(Timing))
+
+_REMEMBER = "INSERT INTO event (platform, id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_REFUSE = "INSERT INTO refusal (platform, person) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_ASK = """
+INSERT INTO reply (conversation, platform, chat, topic, private, guild, message_id, author, author_name, question,
+                   received_at, sent_at, reply_ref)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_POST = (
+    "INSERT INTO post (reply, part, ref) VALUES (?, ?, ?) ON CONFLICT (reply, part) DO UPDATE SET ref = excluded.ref"
+)
+_ANSWER = """
+UPDATE reply SET state = ?, answer = ?, model = ?, question_tokens = ?, answer_tokens = ?, finished_at = ?
+WHERE id = ? AND finished_at IS NULL
+"""
+_TIME = f"INSERT INTO timing (reply, {', '.join(_TIMING)}) VALUES (?{', ?' * len(_TIMING)}) ON CONFLICT DO NOTHING"
+_TRIM = """
+INSERT INTO conversation (key, first_turn) SELECT conversation, ? FROM reply WHERE id = ?
+ON CONFLICT (key) DO UPDATE SET first_turn = max(first_turn, excluded.first_turn)
+"""
+_FAIL = """
+UPDATE reply SET state = ?, answer = NULL, question_tokens = NULL, answer_tokens = NULL, finished_at = ?
+WHERE id = ? AND finished_at IS NULL
+"""
+_HISTORY = """
+WITH start AS (SELECT coalesce((SELECT first_turn FROM conversation WHERE key = ?), 0) AS first_turn)
+SELECT reply.*, first_turn FROM reply, start
+WHERE conversation = ? AND id >= first_turn / 2 AND finished_at IS NOT NULL AND answer <> '' ORDER BY id
+"""
+_RESET = """
+INSERT INTO conversation (key, first_turn) SELECT ?, 2 * (coalesce(max(id), 0) + 1) FROM reply WHERE true
+ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
+"""
+_PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
+_PENDING_POSTS = "SELECT post.* FROM post JOIN reply ON reply.id = post.reply WHERE finished_at IS NULL ORDER BY part"
+_TIMINGS = f"SELECT {', '.join(_TIMING)} FROM timing WHERE at >= ? ORDER BY at DESC, reply DESC LIMIT ?"
+_PRUNE = (
+    "DELETE FROM event WHERE at < ?",
+    "DELETE FROM timing WHERE at < ?",
+    "DELETE FROM post WHERE reply IN (SELECT id FROM reply WHERE finished_at < ?)",
+)
+
+
+@asynccontextmanager
+async def open_store(
+    path: Path, clock: Clock, *, patience: float = 5.0, keep_days: float = 30.0
+) -> AsyncIterator["Store"]:
+    """Open the database at ``path``, made or brought up to date if need be, and close it at the end of the block.
+
+    ``patience``: how many seconds to wait for another program's lock. ``keep_days``: how long timings, events and the
+    refs of finished posts are kept; questions and answers stay. Raises `StoreError`.
+    """
+    async with open_database(path, patience) as database:
+        async with database.transaction() as write:
+            for statement in _PRUNE:
+                await write.execute(statement, (clock.wall() - keep_days * DAY,))
+        yield Store(database, clock)
+
+
+class Store:
+    """What outlives the process; made by `open_store`.
+
+    Every method does all that it says or nothing, and raises `StoreError` when the database cannot do it.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def first_seen(self, platform: str, event_id: str) -> bool:
+        """Remember an event that is no question (a command); whether it is the first time that it is delivered."""
+        return await self._database.write(_REMEMBER, platform, event_id, self._clock.wall()) == 1
+
+    async def first_refusal(self, platform: str, person: int) -> bool:
+        """Remember that a stranger was refused; whether it is the first time, so that they are told only once."""
+        return await self._database.write(_REFUSE, platform, person) == 1
+
+    async def ask(self, question: Question) -> int | None:
+        """Keep a question until it is answered and return its reply's id; None when it was delivered before."""
+        message = question.message
+        event = (message.conversation.platform, message.id, self._clock.wall())
+        async with self._database.transaction() as write:
+            if (await write.execute(_REMEMBER, event)).rowcount == 0:
+                return None
+            received_at = message.received_at - self._clock.now() + self._clock.wall()
+            row = await write.execute_insert(_ASK, question_row(question, received_at))
+        return int(row[0]) if row else None
+
+    async def posted(self, reply: int, part: int, post_ref: str) -> None:
+        """Keep the `Post.ref` of a part (0, 1, …) that is on the platform now."""
+        await self._database.write(_POST, reply, part, post_ref)
+
+    async def answered(self, reply: int, answer: Answer) -> None:
+        """Keep what the engine wrote until the platform has acknowledged it (`finish`)."""
+        await self._database.write(_ANSWER, *answer_row(answer), None, reply)
+
+    async def finish(
+        self, reply: int, answer: Answer, timing: Timing | None = None, first_turn: int | None = None
+    ) -> None:
+        """The platform shows the whole answer: both turns enter the history, and the reply is pending no more.
+
+        ``first_turn``: a `Turn.id`, when the prompt was trimmed; the history begins there from now on (it never moves
+        back). To drop all that came before this exchange, pass one more than the last turn's id. Finishing twice
+        changes nothing.
+        """
+        async with self._database.transaction() as write:
+            await write.execute(_ANSWER, (*answer_row(answer), self._clock.wall(), reply))
+            if timing is not None:
+                await write.execute(_TIME, (reply, *(getattr(timing, name) for name in _TIMING)))
+            if first_turn is not None:
+                await write.execute(_TRIM, (first_turn, reply))
+
+    async def fail(self, reply: int, state: State) -> None:
+        """Give up on a reply: it is pending no more and leaves nothing in the history."""
+        await self._database.write(_FAIL, state.value, self._clock.wall(), reply)
+
+    async def history(self, conversation: str, model: str) -> list[Turn]:
+        """The finished turns of a conversation (`Conversation.key`), oldest first, questions and answers in turn.
+
+        From its first turn on, as `finish` and `reset` have set it; without answers of no text. Tokens are given when
+        they are those of ``model``.
+        """
+        rows = await self._database.read(_HISTORY, conversation, conversation)
+        return [turn for row in rows for turn in read_turns(row, model) if turn.id >= row["first_turn"]]
+
+    async def reset(self, conversation: str) -> None:
+        """Let a conversation's history begin anew; an answer under way belongs to the old one. Deletes nothing."""
+        await self._database.write(_RESET, conversation)
+
+    async def unfinished(self) -> list[Unfinished]:
+        """The pending replies, oldest first: what a start has to take up again."""
+        posts: dict[int, dict[int, str]] = {}
+        for row in await self._database.read(_PENDING_POSTS):
+            posts.setdefault(row["reply"], {})[row["part"]] = row["ref"]
+        found = []
+        for row in await self._database.read(_PENDING):
+            received_at = row["received_at"] - self._clock.wall() + self._clock.now()
+            question = read_question(row, received_at)
+            found.append(Unfinished(row["id"], question, posts.get(row["id"], {}), read_answer(row)))
+        return found
+
+    async def timings(self, since: float, limit: int = 10_000) -> list[Timing]:
+        """The timings of questions received at ``since`` (seconds since the epoch) or later, the newest ``limit``.
+
+        Oldest first.
+        """
+        rows = await self._database.read(_TIMINGS, since, limit)
+        return [Timing(*row) for row in reversed(rows)]
