@@ -1,0 +1,143 @@
+"""Slash commands and buttons: who may answer an interaction, how, and until when."""
+
+from dataclasses import replace
+from enum import IntEnum
+
+from clawdbot.testing.discord import payloads
+from clawdbot.testing.discord.payloads import Json
+from clawdbot.testing.discord.records import Channel, Interaction, Post, Shown, User
+from clawdbot.testing.discord.world import Files, Refusal, World
+
+FIRST_ANSWER = 3.0
+"""Seconds in which an interaction has to be acknowledged."""
+LIFE = 900.0
+"""Seconds in which it can be answered further."""
+COMMAND, BUTTON = 2, 3
+
+
+class Callback(IntEnum):
+    """How a bot acknowledges an interaction."""
+
+    MESSAGE = 4
+    DEFER_MESSAGE = 5
+    DEFER_UPDATE = 6
+    UPDATE = 7
+
+
+class Interactions:
+    """Every interaction since the start, and the commands that were registered."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.commands: dict[int, list[Json]] = {}
+        """The registered commands by guild; 0 holds those for everywhere."""
+        self.all: list[Interaction] = []
+
+    def slash(self, channel: Channel, name: str, user: User, options: dict[str, str]) -> Interaction:
+        """``user`` calls a command. Raises LookupError when no such command is registered, as no menu would show it."""
+        known = {entry["name"]: entry for scope in (0, channel.guild) for entry in self.commands.get(scope, [])}
+        command = known[name]
+        given = [{"name": key, "type": 3, "value": value} for key, value in options.items()]
+        data = {"id": command["id"], "name": name, "type": 1, "options": given}
+        return self._start(COMMAND, channel, user, data, None)
+
+    def press(self, channel: Channel, post: Post, custom_id: str, user: User) -> Interaction:
+        """``user`` presses a button. Raises LookupError when ``post`` does not show it."""
+        if custom_id not in post.now.buttons:
+            raise LookupError(f"The message shows {post.now.buttons}, not {custom_id!r}.")
+        return self._start(BUTTON, channel, user, {"custom_id": custom_id, "component_type": 2}, post)
+
+    def acknowledge(self, number: int, token: str, body: Json, files: Files) -> tuple[Interaction, Json | None]:
+        """The callback, and the message that it made, if any. Raises `Refusal`."""
+        found = next((one for one in self.all if one.id == number and one.token == token), None)
+        if found is None or self.world.clock.now() - found.at > FIRST_ANSWER:
+            raise Refusal(404, 10062, "Unknown interaction")
+        if found.acknowledged_at is not None:
+            raise Refusal(400, 40060, "Interaction has already been acknowledged.")
+        channel = self.world.channels[found.channel]
+        data: Json = body.get("data") or {}
+        kind = Callback(body["type"])
+        if kind is Callback.MESSAGE:
+            found.original = self._post(found, channel, data, files)
+        elif kind is Callback.DEFER_MESSAGE:
+            found.original = self._think(found, channel, data)
+        elif found.pressed is not None and kind is Callback.UPDATE:
+            self.world.change(channel, found.pressed, data, files)
+        found.acknowledged_at = self.world.clock.now()
+        if kind in (Callback.DEFER_UPDATE, Callback.UPDATE):
+            found.original = None
+            return found, None
+        assert found.original is not None
+        return found, self.world.message_json(channel, found.original)
+
+    def follow(self, token: str, body: Json, files: Files) -> Json:
+        """A further message; after a deferral the first one takes the place of "thinking". Raises `Refusal`."""
+        found, channel = self._alive(token)
+        if found.original is not None and found.original.now.thinking:
+            return self.message_json(self._fill(channel, found.original, body, files))
+        post = self._post(found, channel, body, files)
+        found.followups.append(post)
+        return self.message_json(post)
+
+    def edit(self, token: str, which: str, body: Json, files: Files) -> Json:
+        """Change one of its messages: "@original" or a message's number. Raises `Refusal`."""
+        found, channel = self._alive(token)
+        post = self._find(found, which)
+        if post.now.thinking:
+            return self.message_json(self._fill(channel, post, body, files))
+        return self.message_json(self.world.change(channel, post, body, files))
+
+    def read(self, token: str, which: str) -> Json:
+        """One of its messages. Raises `Refusal`."""
+        found, _ = self._alive(token)
+        return self.message_json(self._find(found, which))
+
+    def message_json(self, post: Post) -> Json:
+        return self.world.message_json(self.world.channels[post.channel], post)
+
+    def _start(self, kind: int, channel: Channel, user: User, data: Json, pressed: Post | None) -> Interaction:
+        number = self.world.new_id()
+        token = f"interaction-{number}"
+        found = Interaction(number, token, kind, channel.id, user, self.world.clock.now(), pressed)
+        self.all.append(found)
+        event = payloads.of_interaction(found, self.world.bot.id, channel, self.world.who(user, channel), data)
+        if pressed is not None:
+            event["message"] = self.world.message_json(channel, pressed)
+        self.world.emit("INTERACTION_CREATE", event, channel)
+        return found
+
+    def _alive(self, token: str) -> tuple[Interaction, Channel]:
+        found = next((one for one in self.all if one.token == token), None)
+        if found is None or found.acknowledged_at is None:
+            raise Refusal(404, 10015, "Unknown Webhook")
+        if self.world.clock.now() - found.at > LIFE:
+            raise Refusal(401, 50027, "Invalid Webhook Token")
+        return found, self.world.channels[found.channel]
+
+    def _find(self, found: Interaction, which: str) -> Post:
+        post = found.original or found.pressed
+        if which != "@original":
+            own = [*found.answers, *([found.pressed] if found.pressed else [])]
+            post = next((one for one in own if str(one.id) == which), None)
+        if post is None or post.deleted:
+            raise Refusal(404, 10008, "Unknown Message")
+        return post
+
+    def _post(self, found: Interaction, channel: Channel, body: Json, files: Files) -> Post:
+        secret = body.get("flags", 0) & payloads.EPHEMERAL
+        return self.world.create(channel, body, files, found.user.id if secret else None)[0]
+
+    def _think(self, found: Interaction, channel: Channel, body: Json) -> Post:
+        secret = body.get("flags", 0) & payloads.EPHEMERAL
+        look = Shown(self.world.clock.now(), "", thinking=True)
+        only_for = found.user.id if secret else None
+        post = Post(self.world.new_id(), channel.id, self.world.bot, [look], only_for=only_for)
+        channel.posts[post.id] = post
+        return post
+
+    def _fill(self, channel: Channel, post: Post, body: Json, files: Files) -> Post:
+        """Put the answer where "thinking" stood; nobody sees that as an edit."""
+        self.world.change(channel, post, body, files)
+        post.history[-1] = replace(post.history[-1], thinking=False)
+        post.edited_at = None
+        return post
