@@ -2,14 +2,16 @@
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import psutil
 import pynvml
 
-# Seconds that CPU use is measured over at least: the system counts it in ticks of 10 ms.
+from clawdbot.clock import Clock
+
+# Seconds that CPU use is measured over at least, since the system counts it in ticks of 10 ms: a reading that comes
+# sooner after another repeats its figure.
 SHORTEST = 1.0
 
 
@@ -45,21 +47,26 @@ class Meter:
     its children count too.
     """
 
-    def __init__(self, pid: int, read_gpus: Callable[[Collection[int]], tuple[Gpu, ...]] | None = None) -> None:
+    def __init__(
+        self, pid: int, clock: Clock, read_gpus: Callable[[Collection[int]], tuple[Gpu, ...]] | None = None
+    ) -> None:
+        self._clock = clock
         self._read_gpus = read_gpus or read_nvml
         self._process = psutil.Process(pid)
         self._lock = threading.Lock()
-        self._since = time.monotonic() - (time.time() - self._process.create_time())
+        self._since = clock.now() - (clock.wall() - self._process.create_time())
         self._used: dict[psutil.Process, float] = {}
+        self._cpu = 0.0
 
     def read(self) -> Gauges:
         """The gauges now. Never raises: what cannot be read counts as nothing."""
         with self._lock:
             used, memory = _usage(self._process)
-            seconds = time.monotonic() - self._since
-            cpu = sum(total - self._used.get(process, 0.0) for process, total in used.items()) / max(seconds, SHORTEST)
+            seconds = self._clock.now() - self._since
             if seconds >= SHORTEST:
+                self._cpu = sum(total - self._used.get(process, 0.0) for process, total in used.items()) / seconds
                 self._used, self._since = used, self._since + seconds
+            cpu = self._cpu
         return Gauges(self._read_gpus([process.pid for process in used]), cpu, memory)
 
 
