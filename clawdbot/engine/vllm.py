@@ -1,0 +1,260 @@
+"""The language model in vLLM's `AsyncLLMEngine`: the only module that imports vLLM.
+
+Written against vLLM 0.26 (CUDA) and 0.32 (CPU).
+"""
+
+import asyncio
+import dataclasses
+import difflib
+import logging
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+from clawdbot.engine.process import prepare_environment, sheltered
+from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Sampling, Tokenizer, Usage
+from clawdbot.engine.tokenizer import ChatTokenizer
+from clawdbot.errors import ConfigError, EngineDead, EngineUnavailable, GenerationFailed, PromptTooLong
+
+log = logging.getLogger(__name__)
+
+CPU_CONTEXT = 4096
+"""Tokens of context on a CPU unless the configuration says otherwise: more makes prompts nobody wants to wait for."""
+
+_DEFAULTS_CPU: dict[str, Any] = {
+    # bfloat16 is 4 to 5 times slower without AVX-512, and the demo model's answers were wrong with it.
+    "dtype": "float32",
+    # Compiling takes one to two minutes at the first start and gains about a fifth afterwards.
+    "enforce_eager": True,
+    # A share of all RAM there, checked at start; 0.92, vLLM's own default, fails on a shared machine.
+    "gpu_memory_utilization": 0.3,
+    "max_num_seqs": 16,
+    "max_num_batched_tokens": 128,
+    "long_prefill_token_threshold": 64,
+}
+_DEFAULTS_CUDA: dict[str, Any] = {
+    "gpu_memory_utilization": 0.9,
+    "max_num_batched_tokens": 2048,
+    "long_prefill_token_threshold": 1024,
+}
+_ENVIRONMENT_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1"}  # GiB
+
+
+class VllmEngine:
+    """An `Engine` in vLLM; made by `open_vllm`."""
+
+    def __init__(self, llm: Any, tokenizer: ChatTokenizer, info: EngineInfo) -> None:
+        self._llm = llm
+        self._tokenizer = tokenizer
+        self._info = info
+
+    @property
+    def info(self) -> EngineInfo:
+        """The settings in force."""
+        return self._info
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer."""
+        return self._tokenizer
+
+    async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """See `Engine.generate`."""
+        from vllm.sampling_params import RequestOutputKind, SamplingParams
+        from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+
+        room = self._info.context - len(request.prompt)
+        if room < 1:
+            raise PromptTooLong(len(request.prompt), self._info.context - 1)
+        sampling = request.sampling
+        params = SamplingParams(
+            max_tokens=min(sampling.max_tokens, room),
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            output_kind=RequestOutputKind.DELTA,
+        )
+        prompt = {"type": "token", "prompt_token_ids": request.prompt}
+        try:
+            # Leaving `async for` does not close a generator; only closing it aborts the request.
+            async with aclosing(self._llm.generate(prompt, params, request.id)) as outputs:
+                written = 0
+                async for output in outputs:
+                    written += len(output.outputs[0].token_ids)
+                    yield _chunk(output, len(request.prompt), written)
+        except EngineDeadError as error:
+            raise EngineDead("The engine core died.") from error
+        except (EngineGenerateError, ValueError) as error:
+            raise GenerationFailed(f"vLLM could not finish an answer: {error}") from error
+
+    async def died(self) -> None:
+        """Return when the engine core is gone and the engine has to be opened again."""
+        # This task of vLLM's own reads from the core and ends with it; the warm-up has started it.
+        await asyncio.wait({self._llm.output_handler})
+
+
+@asynccontextmanager
+async def open_vllm(model: str, device: str, args: Mapping[str, Any]) -> AsyncIterator[VllmEngine]:
+    """Start vLLM with ``model`` (a folder or a hub name) and further ``AsyncEngineArgs`` fields.
+
+    Raises `EngineUnavailable` with a remedy, or `ConfigError` for arguments that this vLLM does not know.
+    """
+    prepare_environment()
+    engine = await asyncio.to_thread(_start, model, device, dict(args))
+    try:
+        async with asyncio.timeout(120):
+            await _warm_up(engine)
+        yield engine
+    finally:
+        engine._tokenizer.close()
+        # Shielded, since a second cancellation must not leave the core behind; it is limited to some seconds by vLLM.
+        await asyncio.shield(asyncio.to_thread(engine._llm.shutdown, 2.0))
+
+
+async def _warm_up(engine: VllmEngine) -> None:
+    """One short answer, so that the first user does not pay for what vLLM does once."""
+    prompt = await engine.tokenizer.encode("Hello")
+    async with aclosing(engine.generate(Request("warm-up", prompt, Sampling(max_tokens=2)))) as chunks:
+        async for _ in chunks:
+            pass
+
+
+def _start(model: str, device: str, args: dict[str, Any]) -> VllmEngine:
+    """Start everything; takes seconds to minutes, so it runs in a thread."""
+    try:
+        from vllm import __version__
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.platforms import current_platform
+        from vllm.v1.engine.async_llm import AsyncLLM
+    except ImportError as error:
+        raise EngineUnavailable(
+            f"vLLM cannot be imported ({error}).",
+            "Install it: `pip install 'clawdbot[cuda]'` with an NVIDIA GPU, `pip install 'clawdbot[cpu]'` without one.",
+        ) from error
+    on_cpu = bool(current_platform.is_cpu())
+    _check_device(device, on_cpu)
+    _check_names(args, [field.name for field in dataclasses.fields(AsyncEngineArgs)])
+    limit = _context_of(model)
+    merged = (_DEFAULTS_CPU if on_cpu else _DEFAULTS_CUDA) | {"enable_chunked_prefill": True} | args
+    if on_cpu:
+        for name, value in _ENVIRONMENT_CPU.items():
+            os.environ.setdefault(name, value)
+        merged.setdefault("max_model_len", min(CPU_CONTEXT, limit))
+    _make_consistent(merged, explicit=args, context=merged.get("max_model_len", limit))
+    try:
+        with sheltered():
+            llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **merged))
+        tokenizer = ChatTokenizer(_load_tokenizer(merged.get("tokenizer") or model))
+    except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
+        raise _explained(error, model, on_cpu) from error
+    return VllmEngine(llm, tokenizer, _info_of(llm, model, f"vLLM {__version__}", current_platform))
+
+
+def _check_device(wanted: str, on_cpu: bool) -> None:
+    if wanted == "cuda" and on_cpu:
+        raise EngineUnavailable(
+            'The configuration asks for device = "cuda", but this vLLM runs on the CPU or finds no GPU.',
+            "Install `clawdbot[cuda]` and check that `nvidia-smi` lists a GPU.",
+        )
+    if wanted == "cpu" and not on_cpu:
+        raise EngineUnavailable(
+            'The configuration asks for device = "cpu", but the vLLM installed here is the one for GPUs.',
+            "Install `clawdbot[cpu]` in an environment of its own.",
+        )
+
+
+def _check_names(args: Mapping[str, Any], known: list[str]) -> None:
+    faults = []
+    for name in sorted(set(args) - set(known)):
+        near = difflib.get_close_matches(name, known, 1, 0.5)
+        hint = f' Did you mean "{near[0]}"?' if near else ""
+        faults.append(f'[engine.args] "{name}" is no argument of this vLLM\'s AsyncEngineArgs.{hint}')
+    if faults:
+        raise ConfigError("configuration", *faults)
+
+
+def _make_consistent(merged: dict[str, Any], explicit: Mapping[str, Any], context: int) -> None:
+    """Adjust defaults to what the admin chose; vLLM refuses contradictions."""
+    if not merged["enable_chunked_prefill"]:
+        # Without it one step has to take the longest prompt whole, and a threshold below that has no meaning.
+        merged["max_num_batched_tokens"] = max(context, explicit.get("max_num_batched_tokens", 0))
+        if "long_prefill_token_threshold" not in explicit:
+            merged["long_prefill_token_threshold"] = 0
+    elif "long_prefill_token_threshold" not in explicit:
+        threshold = merged["long_prefill_token_threshold"]
+        merged["long_prefill_token_threshold"] = min(threshold, merged["max_num_batched_tokens"] // 2)
+    if "max_num_seqs" not in explicit and "max_num_seqs" in merged:
+        merged["max_num_seqs"] = min(merged["max_num_seqs"], merged["max_num_batched_tokens"])
+
+
+def _context_of(model: str) -> int:
+    """The most tokens that the model was made for."""
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(model)
+    except (OSError, ValueError) as error:
+        raise EngineUnavailable(
+            f'The model "{model}" was not found or is not a model ({str(error).splitlines()[0]}).',
+            'Set [engine] model to a Hugging Face name such as "Qwen/Qwen2-7B-Instruct", to a folder, or to "demo".',
+        ) from error
+    return int(getattr(config.get_text_config(), "max_position_embeddings", CPU_CONTEXT))
+
+
+def _load_tokenizer(name: str) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(name)
+
+
+def _explained(error: BaseException, model: str, on_cpu: bool) -> EngineUnavailable:
+    """Why vLLM did not start, in one sentence, and what to do."""
+    if isinstance(error, EngineUnavailable):
+        return error
+    text = str(error)
+    lowered = text.lower()
+    if "memory" in lowered or "kv cache" in lowered:
+        remedy = (
+            "Set VLLM_CPU_KVCACHE_SPACE (GiB) lower, or choose a smaller model or [engine.args] max_model_len."
+            if on_cpu
+            else "Lower [engine.args] max_model_len or gpu_memory_utilization, choose a smaller or quantized model, or free the GPU."
+        )
+        return EngineUnavailable(f'There is not enough memory for the model "{model}".', remedy)
+    reason = text.splitlines()[0] if text else type(error).__name__
+    return EngineUnavailable(
+        f"vLLM did not start: {reason}", "Its log above names the cause; set [logging] level to debug for all of it."
+    )
+
+
+def _info_of(llm: Any, model: str, version: str, platform: Any) -> EngineInfo:
+    scheduler = llm.vllm_config.scheduler_config
+    device = f"CPU, {os.cpu_count()} cores" if platform.is_cpu() else str(platform.get_device_name())
+    return EngineInfo(
+        model=model.rstrip("/").rsplit("/", 1)[-1],
+        device=device,
+        version=version,
+        context=int(llm.vllm_config.model_config.max_model_len),
+        chunked_prefill=bool(scheduler.enable_chunked_prefill),
+        step_budget=int(scheduler.max_num_batched_tokens),
+        long_prefill=int(scheduler.long_prefill_token_threshold),
+    )
+
+
+def _chunk(output: Any, prompt_tokens: int, written: int) -> Chunk:
+    part = output.outputs[0]
+    tokens = list(part.token_ids)
+    if not output.finished:
+        return Chunk(part.text, tokens)
+    if part.finish_reason == "stop" and tokens:
+        tokens.pop()  # the end-of-turn token: the chat template writes its own
+    stats = output.metrics
+    usage = Usage(
+        queued=stats.queued_ts,
+        scheduled=stats.scheduled_ts,
+        first_token=stats.first_token_ts,
+        last_token=stats.last_token_ts,
+        prompt_tokens=prompt_tokens,
+        cached_tokens=output.num_cached_tokens or 0,
+        output_tokens=written,
+    )
+    return Chunk(part.text, tokens, "stop" if part.finish_reason == "stop" else "length", usage)
