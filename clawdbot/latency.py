@@ -230,6 +230,8 @@ def _row(label: str, *cells: str) -> str:
 def _milliseconds(seconds: float) -> str:
     if isnan(seconds):
         return "-"
+    if seconds >= 100:
+        return f"{seconds:.0f}s"
     return f"{seconds * 1000:.1f}" if abs(seconds) < 0.00995 else f"{seconds * 1000:.0f}"
 
 
