@@ -1,0 +1,90 @@
+"""When a growing answer wants its next frame, decided from times that are passed in."""
+
+from math import inf
+
+from clawdbot.chat import Pace
+from clawdbot.delivery.markdown import showable, visible
+from clawdbot.delivery.pace import Urgency, next_frame_at
+
+# Seconds that a first text of a single character, a poor push message, waits for a second one.
+SECOND_CHARACTER = 0.12
+# Seconds without text before a notice is worth a message, and between changes of it.
+NOTICE_AFTER = 1.0
+NOTICE_EVERY = 3.0
+# A call that took longer was held back by the platform's library: the next frame then counts from its end.
+SLOW = 1.0
+
+
+class Growth:
+    """The text so far, or the notice until there is one, and the times that decide about the next frame."""
+
+    def __init__(self, pace: Pace, began: float) -> None:
+        self.text = ""
+        self.notice = ""
+        self.first_showable: float | None = None
+        """When the text first had two visible characters, or was shown with one."""
+        self._pace = pace
+        self._began = began
+        self._single_at: float | None = None
+        """When the text first had one visible character."""
+        self.frames = 0
+        """How many frames with text were tried."""
+        self._first_at = -inf
+        self._last_at = -inf
+        self._noticed_at = -inf
+
+    @property
+    def readable(self) -> bool:
+        """Whether the text has anything to show."""
+        return self.first_showable is not None or self._single_at is not None
+
+    def show(self, text: str, now: float) -> None:
+        """Take the whole text so far."""
+        self.text = text
+        if self.first_showable is None:
+            count = showable(visible(text, growing=True))
+            if count >= 2:
+                self.first_showable = now
+            elif count and self._single_at is None:
+                self._single_at = now
+
+    def finish(self, text: str, now: float) -> None:
+        """Take the finished text."""
+        self.show(text, now)
+        if self.first_showable is None and self._single_at is not None:
+            self.first_showable = now
+
+    def due(self, gap: float) -> float:
+        """When the next frame is wanted; infinite while there is nothing to show.
+
+        From the third frame on ``gap`` seconds must lie between two, so that other replies get their turn.
+        """
+        if self.frames:
+            fair = self._last_at + gap if self.frames > 1 else -inf
+            return max(fair, next_frame_at(self._pace, self.frames, self._first_at, self._last_at))
+        if self.first_showable is not None:
+            return -inf
+        if self._single_at is not None:
+            return self._single_at + SECOND_CHARACTER
+        if self.notice:
+            return max(self._began + NOTICE_AFTER, self._noticed_at + NOTICE_EVERY)
+        return inf
+
+    def urgency(self, *, visible_yet: bool) -> Urgency:
+        """How urgent the next frame is."""
+        if not self.readable:
+            return Urgency.SPARE
+        return Urgency.GROWING if visible_yet else Urgency.FIRST
+
+    def tried(self, started: float, ended: float) -> None:
+        """Note that a frame was sent, with whatever success."""
+        at = ended if ended - started > SLOW else started
+        if not self.readable:
+            self._noticed_at = at
+            return
+        if self.first_showable is None:
+            self.first_showable = started
+        if not self.frames:
+            self._first_at = at
+        self.frames += 1
+        self._last_at = at

@@ -1,0 +1,52 @@
+"""An answer's text as the frames of its messages."""
+
+from collections.abc import Sequence
+
+from clawdbot.chat import File, Frame, Limits, State
+from clawdbot.delivery.markdown import heal, marked, showable, visible
+from clawdbot.delivery.split import Splitter
+
+REST = "*(The rest is in the attached file.)*"
+REST_NAME = "answer.md"
+
+
+class Layout:
+    """Lays one answer out; the borders between its messages stay while its text grows."""
+
+    def __init__(self, limits: Limits, most: int) -> None:
+        """At most ``most`` messages of text; what does not fit them comes as a file with one more."""
+        self._fits = limits.fits
+        self._most = most
+        self._splitter = Splitter(limits.fits, limits.size)
+
+    def growing(self, text: str) -> list[Frame]:
+        """Frames for a text that goes on: closed for display, as many messages as may be; none when nothing shows."""
+        pieces = self._splitter.parts(_plain(visible(text, growing=True)))
+        if len(pieces) > self._most:
+            pieces = pieces[: self._most]
+        elif self._fits(healed := heal(pieces[-1])):
+            pieces = [*pieces[:-1], healed]
+        return _frames(pieces, State.STREAMING)
+
+    def final(self, text: str, state: State, files: Sequence[File] = (), *, private: bool = False) -> list[Frame]:
+        """Frames for a finished text, with the mark of its state."""
+        whole = text if files and not text else marked(text, state)
+        pieces = self._splitter.parts(_plain(whole))
+        if len(pieces) > self._most:
+            plain = _plain(visible(text))
+            pieces = [*self._splitter.parts(plain)[: self._most], marked(REST, state)]
+            files = (*files, File(REST_NAME, self._splitter.after(plain, self._most).encode()))
+        return _frames(pieces, state, tuple(files), private=private)
+
+
+def _plain(text: str) -> str:
+    """``text`` without the white space around it, which no platform shows; the first line stays indented."""
+    return text.rstrip().lstrip("\n")
+
+
+def _frames(pieces: Sequence[str], state: State, files: tuple[File, ...] = (), *, private: bool = False) -> list[Frame]:
+    texts = [plain for piece in pieces if showable(plain := _plain(piece))]
+    if not texts and not files:
+        return []
+    frames = [Frame(text, state, private=private, last=False) for text in texts[:-1]]
+    return [*frames, Frame(texts[-1] if texts else "", state, files, private)]

@@ -1,0 +1,259 @@
+"""One answer that grows on the screen by edits of its message."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from math import inf, isinf
+from types import TracebackType
+from typing import Self
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
+
+from clawdbot.chat import File, Frame, Reply, State
+from clawdbot.clock import Clock, until
+from clawdbot.delivery.growth import Growth
+from clawdbot.delivery.layout import Layout
+from clawdbot.delivery.outbox import Journal, NoJournal
+from clawdbot.delivery.pace import Budgets, Urgency
+from clawdbot.delivery.parts import Parts
+from clawdbot.delivery.typing import show_typing
+from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Unreachable, Unsure
+
+log = logging.getLogger(__name__)
+
+# Seconds that a call under way is given when its reply ends.
+PATIENCE = 15.0
+# Messages of one answer; what does not fit them is attached as a file.
+MOST_PARTS = 8
+
+# Failures of a call that is worth repeating.
+PASSING = (Limited, Unreachable, Unsure)
+
+_backoff = wait_exponential_jitter(initial=0.5, max=30.0, jitter=0.5)
+
+
+class LiveReply:
+    """Brings one answer to its reader: a growing text by frames that may be dropped, then its last form for certain.
+
+    Use it as ``async with LiveReply(...) as live:``, call `show` or `wait` whenever there is news and await `finish`.
+    Leaving the block without `finish` leaves the screen as it is. One task writes, with one call under way at most; a
+    call is never cancelled, only the wait for it.
+    """
+
+    def __init__(
+        self,
+        reply: Reply,
+        *,
+        key: str,
+        budgets: Budgets,
+        clock: Clock,
+        journal: Journal | None = None,
+        posts: Sequence[str] = (),
+        most_parts: int = MOST_PARTS,
+    ) -> None:
+        """``key`` names the answer in 20 characters at most; ``posts`` are the messages that it has already."""
+        self._reply = reply
+        self._budgets = budgets
+        self._clock = clock
+        self._parts = Parts(reply, key=key, budgets=budgets, clock=clock, journal=journal or NoJournal(), posts=posts)
+        self._buckets = (reply.limits.edits, reply.limits.bot)
+        self._layout = Layout(reply.limits, most_parts)
+        self._growth = Growth(reply.limits.pace, clock.now())
+        self._final: list[Frame] = []
+        self._first_visible: float | None = None
+        self._complete: float | None = None
+        self._lost: DeliveryError | None = None
+        self._changed = asyncio.Event()
+        """There may be something to write."""
+        self._ending = asyncio.Event()
+        """No more growing frames."""
+        self._readable = asyncio.Event()
+        """There is text, or there will never be: no more typing."""
+        self._writer: asyncio.Task[None] | None = None
+        self._typist: asyncio.Task[None] | None = None
+
+    @property
+    def first_showable(self) -> float | None:
+        """When the text first had two visible characters, seconds of `Clock.now`."""
+        return self._growth.first_showable
+
+    @property
+    def first_visible(self) -> float | None:
+        """When the platform acknowledged the first frame with text, seconds of `Clock.now`."""
+        return self._first_visible
+
+    @property
+    def complete(self) -> float | None:
+        """When the platform had acknowledged the finished text in all its parts, seconds of `Clock.now`."""
+        return self._complete
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The text of each message as the platform acknowledged it; "" where nobody knows."""
+        return self._parts.shown
+
+    @property
+    def lost(self) -> DeliveryError | None:
+        """Why nothing can be shown any more (`Gone`, `Forbidden`): generating the rest is of no use."""
+        return self._lost
+
+    @property
+    def ambiguous_sends(self) -> int:
+        """Sends of which nobody knows whether they posted a message."""
+        return self._parts.ambiguous_sends
+
+    def show(self, text: str) -> None:
+        """Show ``text``, the whole text so far, as soon as the platform takes it; the latest one counts."""
+        self._growth.show(text, self._clock.now())
+        if self._growth.readable:
+            self._readable.set()
+        self._changed.set()
+
+    def wait(self, notice: str) -> None:
+        """Show ``notice`` if there is still no text after a second; "" when the wait is over."""
+        self._growth.notice = notice
+        self._changed.set()
+
+    async def finish(self, text: str, state: State, files: Sequence[File] = (), *, private: bool = False) -> None:
+        """Show the finished text for certain; returns when the platform acknowledged it in all its parts.
+
+        ``text`` is without the mark of its ``state``. May be called again, with a later word. Raises `Gone`,
+        `Forbidden` or `Rejected` when it will never be shown. If the wait is cancelled, delivery goes on until the
+        block is left.
+        """
+        if state is not State.FAILED:
+            self._growth.finish(text, self._clock.now())
+        self._final = self._layout.final(text, state, files, private=private)
+        self._complete = None
+        self._ending.set()
+        self._changed.set()
+        self._readable.set()
+        if self._writer is None or self._writer.done():
+            self._writer = self._start_writer()
+        await asyncio.shield(self._writer)
+
+    async def __aenter__(self) -> Self:
+        self._writer = self._start_writer()
+        self._typist = asyncio.create_task(show_typing(self._reply, self._readable, self._budgets, self._clock))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._readable.set()
+        tasks = [task for task in (self._writer, self._typist, self._parts.call) if task is not None]
+        if self._writer is not None:
+            # The calls are tasks of their own: this ends nothing but waits.
+            self._writer.cancel()
+        if not await asyncio.shield(asyncio.create_task(_ended(tasks, PATIENCE, self._clock))):
+            log.warning("A call for %s is still under way %g s after its answer ended", self._reply.ref, PATIENCE)
+
+    def _start_writer(self) -> asyncio.Task[None]:
+        writer = asyncio.create_task(self._write())
+        writer.add_done_callback(_report)
+        return writer
+
+    async def _write(self) -> None:
+        await self._grow_while(lambda: not self._growth.readable)
+        self._budgets.join(self._buckets)
+        try:
+            await self._grow_while(lambda: True)
+        finally:
+            self._budgets.leave(self._buckets)
+        await self._deliver()
+
+    async def _grow_while(self, wanted: Callable[[], bool]) -> None:
+        """Show frames until the finished text is there."""
+        while wanted() and not self._ending.is_set() and self._lost is None:
+            self._changed.clear()
+            await self._rest(await self._step())
+        if self._lost is not None:
+            await self._ending.wait()
+
+    async def _step(self) -> float:
+        """Make the next call if its time has come; the seconds until there may be something to do again."""
+        now = self._clock.now()
+        if (early := self._growth.due(self._budgets.gap(self._buckets)) - now) > 0:
+            return early
+        frames = self._wanted()
+        number = self._parts.differing(frames)
+        if number is None:
+            return inf
+        urgency = self._growth.urgency(visible_yet=self._first_visible is not None)
+        if (early := self._parts.ready_at(number, urgency) - now) > 0:
+            return early
+        await self._try(number, frames)
+        return 0.0
+
+    def _wanted(self) -> list[Frame]:
+        if self._growth.readable:
+            return self._layout.growing(self._growth.text)
+        return [Frame(self._growth.notice, State.WAITING)]
+
+    async def _try(self, number: int, frames: Sequence[Frame]) -> None:
+        """Make one call that may fail; then the next frame tries again."""
+        started = self._clock.now()
+        done = number == len(frames) - 1
+        try:
+            await self._put(number, frames[number])
+        except (Gone, Forbidden) as error:
+            self._lost = error
+        except DeliveryError as error:
+            log.debug("A frame for %s was dropped: %s", self._reply.ref, error)
+            done = True
+        if done:
+            self._growth.tried(started, self._clock.now())
+
+    async def _rest(self, seconds: float) -> None:
+        if isinf(seconds):
+            await self._changed.wait()
+        else:
+            # Once text is there, only its end may cut a wait short: tokens must not wake the writer one by one.
+            await until(self._ending if self._growth.frames else self._changed, seconds, self._clock)
+
+    async def _deliver(self) -> None:
+        if self._lost is not None:
+            raise self._lost
+        while self._parts.differing(self._final) is not None:
+            await AsyncRetrying(
+                sleep=self._clock.sleep, wait=_pause, retry=retry_if_exception_type(PASSING), reraise=True
+            )(self._put_next)
+        self._complete = self._parts.acknowledged_at
+
+    async def _put_next(self) -> None:
+        """Make the next call that the finished text needs; which one is decided when there is room for it."""
+        while (number := self._parts.differing(self._final)) is not None:
+            early = self._parts.ready_at(number, Urgency.FINAL) - self._clock.now()
+            if early <= 0:
+                await self._put(number, self._final[number])
+                return
+            await self._clock.sleep(early)
+
+    async def _put(self, number: int, frame: Frame) -> None:
+        await self._parts.put(number, frame)
+        if self._first_visible is None and self._growth.readable:
+            self._first_visible = self._parts.acknowledged_at
+
+
+def _pause(attempt: RetryCallState) -> float:
+    """Seconds before the finished text is tried again: what the platform asks for, else longer every time."""
+    assert attempt.outcome is not None
+    error = attempt.outcome.exception()
+    return error.retry_after if isinstance(error, Limited) else _backoff(attempt)
+
+
+async def _ended(tasks: Sequence[asyncio.Task[None]], seconds: float, clock: Clock) -> bool:
+    """Wait for ``tasks`` without cancelling them, ``seconds`` at most; whether all are done."""
+    waiters = [asyncio.ensure_future(asyncio.wait(tasks)), asyncio.ensure_future(clock.sleep(seconds))]
+    try:
+        await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for waiter in waiters:
+            waiter.cancel()
+    return all(task.done() for task in tasks)
+
+
+def _report(writer: asyncio.Task[None]) -> None:
+    """A failed delivery is the caller's affair; anything else is a fault of this program and must not pass unseen."""
+    if not writer.cancelled() and (error := writer.exception()) and not isinstance(error, DeliveryError):
+        log.error("The writer of a live reply failed", exc_info=error)

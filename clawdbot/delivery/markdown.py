@@ -1,0 +1,200 @@
+"""Markdown that is not finished yet: what may be shown of it, and how to close what is still open."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from clawdbot.chat import State
+
+STOPPED = "*(stopped)*"
+INTERRUPTED = "*(The answer was interrupted.)*"
+FAILED = "Sorry, something went wrong. Please try again."
+EMPTY = "*(The model gave no answer.)*"
+
+_FENCE = re.compile(r"(?P<indent>[ \t>]*)(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)")
+_THINK = re.compile(r"<(think|thinking)>")
+_TAGS = ("<think>", "<thinking>")
+# A last line that would change what stands above it (setext heading) or shows an empty list item, heading or quote.
+_DANGLING = re.compile(r"(?:^|\n)[ \t>]*(?:[-+*]|={1,}|-{2,}|#{1,6}|\d{1,9}[.)]|\|[-:| \t]*|`{1,2}|~{1,2})?[ \t]*$")
+_LINK = re.compile(
+    r"(?P<image>!?)\[(?P<text>[^\[\]\n]*)\]\([^()\n]*$|(?P<cut>(?:^|(?<=[\s(]))!?\[)(?P<open>[^\[\]\n]*)$"
+)
+# Where the last block of running text begins: emphasis does not reach over blank lines, items, headings and quotes.
+_BLOCK = re.compile(r"\n[ \t]*\n|(?:^|\n)[ \t]*(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)[ \t]+")
+_INLINE = re.compile(r"\\.|`+|\*+|~~+")
+_MARKERS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:[ \t]+|$))?", re.MULTILINE)
+_UNSEEN = frozenset("*_`~|\\")
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """An open code block: its opening line in pieces."""
+
+    indent: str
+    marker: str
+    info: str
+
+    @property
+    def opening(self) -> str:
+        return f"{self.indent}{self.marker}{self.info}"
+
+    @property
+    def closing(self) -> str:
+        return f"{self.indent}{self.marker}"
+
+
+def step(fence: Fence | None, line: str) -> Fence | None:
+    """The code block that is open after ``line``, when ``fence`` was open before it."""
+    found = _FENCE.match(line)
+    if found is None:
+        return fence
+    indent, marker, info = found["indent"], found["marker"], found["info"]
+    if fence is None:
+        return None if marker[0] == "`" and "`" in info else Fence(indent, marker, info.rstrip())
+    closes = marker[0] == fence.marker[0] and len(marker) >= len(fence.marker) and not info.strip()
+    return None if closes else fence
+
+
+def open_fence(text: str, fence: Fence | None = None) -> tuple[Fence | None, int]:
+    """The code block that is open at the end of ``text`` and where its opening line begins.
+
+    ``fence`` was open before the text; its line then begins at 0.
+    """
+    start = 0
+    if "```" not in text and "~~~" not in text:
+        return fence, start
+    at = 0
+    for line in text.splitlines(keepends=True):
+        after = step(fence, line)
+        if fence is None and after is not None:
+            start = at
+        fence = after
+        at += len(line)
+    return fence, start
+
+
+def visible(text: str, *, growing: bool = False) -> str:
+    """``text`` without what stands in think-tags, also when they are still open.
+
+    While the text is ``growing``, a beginning of such a tag at its very end is left out too.
+    """
+    if "<" not in text:
+        return text
+    kept: list[str] = []
+    at = 0
+    while (tag := _THINK.search(text, at)) is not None:
+        before = text[: tag.start()]
+        if open_fence(before)[0] is not None or before.rpartition("\n")[2].count("`") % 2:
+            kept.append(text[at : tag.end()])
+            at = tag.end()
+            continue
+        kept.append(text[at : tag.start()])
+        closing = f"</{tag[1]}>"
+        end = text.find(closing, tag.end())
+        if end < 0:
+            return "".join(kept)
+        at = end + len(closing)
+        if not "".join(kept).strip():
+            kept.clear()
+            at += len(text[at:]) - len(text[at:].lstrip())
+    kept.append(text[at:])
+    shown = "".join(kept)
+    return _without_partial_tag(shown) if growing else shown
+
+
+def _without_partial_tag(text: str) -> str:
+    start = text.rfind("<", max(0, len(text) - len("<thinking")))
+    if start >= 0 and any(tag.startswith(text[start:]) for tag in _TAGS):
+        return text[:start]
+    return text
+
+
+def heal(text: str) -> str:
+    """``text``, cut off anywhere, with what is open closed and what would be misread left out.
+
+    For display while it grows; a finished text is shown as it is.
+    """
+    text = text.rstrip()
+    fence, start = open_fence(text)
+    if fence is not None:
+        return _heal_code(text, fence, start)
+    while (found := _DANGLING.search(text)) is not None and found.group().strip():
+        text = text[: found.start()].rstrip()
+    text = _LINK.sub(lambda found: "" if "!" in found[0] else found["text"] or found["open"] or "", text)
+    return _close_inline(text.rstrip())
+
+
+def _heal_code(text: str, fence: Fence, start: int) -> str:
+    head, newline, body = text[start:].partition("\n")
+    if newline:
+        lines, _, last = body.rpartition("\n")
+        if last.strip() and not last.strip().strip(fence.marker[0]):
+            body = lines
+    if not body.strip():
+        return heal(text[:start])
+    return f"{text[:start]}{head}\n{body}\n{fence.closing}"
+
+
+def _close_inline(text: str) -> str:
+    """Close code spans, bold, italic and struck text in the last block."""
+    blocks = list(_BLOCK.finditer(text))
+    at = blocks[-1].end() if blocks else 0
+    open_marks: list[str] = []
+    while (found := _INLINE.search(text, at)) is not None:
+        run, at = found.group(), found.end()
+        if run[0] == "\\":
+            continue
+        if run[0] == "`":
+            closing = re.compile(rf"(?<!`){run}(?!`)").search(text, at)
+            if closing is None:
+                return _close_span(text, found.start(), run) + "".join(reversed(open_marks))
+            at = closing.end()
+            continue
+        if at == len(text) and run not in open_marks[-1:]:
+            text = text[: found.start()].rstrip()
+            break
+        _emphasis(run, text[found.start() - 1 : found.start()], text[at : at + 1], open_marks)
+    return text + "".join(reversed(open_marks)) if text else text
+
+
+def _close_span(text: str, start: int, run: str) -> str:
+    """Close the code span that ``run`` opens at ``start``; leave it out while it is empty."""
+    inner = text[start + len(run) :].rstrip("`")
+    return f"{text[:start]}{run}{inner}{run}" if inner.strip() else text[:start].rstrip()
+
+
+def _emphasis(run: str, before: str, after: str, open_marks: list[str]) -> None:
+    """Let a run of ``*`` or ``~~`` between two characters close or open marks."""
+    for mark in ("~~",) if run[0] == "~" else {1: ("*",), 2: ("**",)}.get(len(run), ("**", "*")):
+        if mark in open_marks and before.strip():
+            del open_marks[open_marks.index(mark) :]
+        elif after.strip() and not (mark == "*" and before.isalnum()):
+            open_marks.append(mark)
+
+
+def showable(text: str) -> int:
+    """How many characters of ``text`` a reader would see: no white space, no Markdown, no accents of their own."""
+    lines: list[str] = []
+    fence: Fence | None = None
+    for line in heal(text).splitlines():
+        after = step(fence, line)
+        if after is fence:
+            lines.append(line if fence else _MARKERS.sub("", line))
+        fence = after
+    return sum(_seen(char) for line in lines for char in line)
+
+
+def _seen(char: str) -> bool:
+    return char.isalnum() or (char not in _UNSEEN and unicodedata.category(char)[0] in "SP")
+
+
+def marked(text: str, state: State) -> str:
+    """A finished text with what its state has to say: a mark below a text that was cut short, a sentence for none."""
+    text = visible(text)
+    if not showable(text):
+        return {State.STOPPED: STOPPED, State.INTERRUPTED: INTERRUPTED, State.FAILED: FAILED}.get(state, EMPTY)
+    mark = {State.STOPPED: STOPPED, State.INTERRUPTED: INTERRUPTED}.get(state)
+    if mark is None:
+        return text
+    fence, _ = open_fence(text)
+    return f"{text.rstrip()}\n{fence.closing}\n\n{mark}" if fence else f"{text.rstrip()}\n\n{mark}"

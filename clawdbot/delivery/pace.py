@@ -1,0 +1,146 @@
+"""When a call to a platform may be made and when the next frame of a growing message is wanted.
+
+Everything here is arithmetic on times that are passed in, seconds of `Clock.now`.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import pairwise
+from math import inf
+
+from clawdbot.chat import Bucket, Pace, Rate
+
+# How many buckets are kept before idle ones are looked for; below that looking costs more than it frees.
+SWEEP_AT = 64
+
+
+class Urgency(Enum):
+    """What a call is for; the value is the part of every rate that it leaves to more urgent ones.
+
+    So finals come first, then first frames, then growing ones, without a queue: a bucket that is empty for growing
+    frames still has places for a final. A fifth of five edits is one: the last place of Discord's window is a final's.
+    """
+
+    SPARE = 0.5
+    """Typing and notices. They always leave a place, so that the first text finds one."""
+    GROWING = 0.2
+    FIRST = 0.1
+    FINAL = 0.0
+
+    def places(self, rate: Rate) -> int:
+        """How many of ``rate.calls`` it may use."""
+        kept = int(rate.calls * self.value)
+        return rate.calls - (max(1, kept) if self is Urgency.SPARE else kept)
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """What one bucket has seen."""
+
+    rates: tuple[Rate, ...]
+    stamps: list[float] = field(default_factory=list)
+    """Times of the calls in the longest window, the oldest first."""
+    closed_until: float = -inf
+    streams: int = 0
+
+    def ready_at(self, urgency: Urgency) -> float:
+        at = self.closed_until
+        for rate in self.rates:
+            places = urgency.places(rate)
+            if not places:
+                return inf
+            if len(self.stamps) >= places:
+                at = max(at, self.stamps[-places] + rate.seconds)
+        return at
+
+    def gap(self) -> float:
+        """Seconds between two growing frames of a reply, when all live ones take turns; 0 for one that is alone."""
+        if self.streams < 2:
+            return 0.0
+        return self.streams * max(rate.seconds / max(1, Urgency.GROWING.places(rate)) for rate in self.rates)
+
+    def forget(self, now: float) -> None:
+        longest = max(rate.seconds for rate in self.rates)
+        del self.stamps[: bisect_right(self.stamps, now - longest)]
+
+    def idle(self, now: float) -> bool:
+        self.forget(now)
+        return not self.stamps and not self.streams and self.closed_until <= now
+
+
+class Budgets:
+    """How much room the platforms' buckets have, for all live replies of the process together."""
+
+    def __init__(self) -> None:
+        self._ledgers: dict[str, _Ledger] = {}
+        self._sweep_at = SWEEP_AT
+
+    def __len__(self) -> int:
+        """How many buckets are remembered."""
+        return len(self._ledgers)
+
+    def ready_at(self, buckets: Iterable[Bucket], urgency: Urgency) -> float:
+        """The earliest time for a call that spends from all of ``buckets``; in the past when it may be made at once.
+
+        Infinite when a bucket is too small to hold a place for such a call.
+        """
+        return max(self._ledger(bucket).ready_at(urgency) for bucket in buckets)
+
+    def spend(self, buckets: Iterable[Bucket], now: float) -> None:
+        """Note a call that is made ``now``."""
+        for bucket in buckets:
+            ledger = self._ledger(bucket)
+            ledger.forget(now)
+            ledger.stamps.append(now)
+        if len(self._ledgers) >= self._sweep_at:
+            self._sweep(now)
+
+    def close(self, bucket: Bucket, until: float) -> None:
+        """Let nothing go to ``bucket`` before ``until``; an earlier refusal that holds for longer stays in force."""
+        ledger = self._ledger(bucket)
+        ledger.closed_until = max(ledger.closed_until, until)
+
+    def join(self, buckets: Iterable[Bucket]) -> None:
+        """Count one more growing reply that spends from ``buckets``; `leave` ends it."""
+        for bucket in buckets:
+            self._ledger(bucket).streams += 1
+
+    def leave(self, buckets: Iterable[Bucket]) -> None:
+        """Count one growing reply less."""
+        for bucket in buckets:
+            self._ledger(bucket).streams -= 1
+
+    def gap(self, buckets: Iterable[Bucket]) -> float:
+        """The least seconds between two growing frames of one reply, so that all that share a bucket get their turn."""
+        return max(self._ledger(bucket).gap() for bucket in buckets)
+
+    def _ledger(self, bucket: Bucket) -> _Ledger:
+        ledger = self._ledgers.get(bucket.key)
+        if ledger is None:
+            ledger = self._ledgers[bucket.key] = _Ledger(bucket.rates)
+        return ledger
+
+    def _sweep(self, now: float) -> None:
+        self._ledgers = {key: ledger for key, ledger in self._ledgers.items() if not ledger.idle(now)}
+        self._sweep_at = max(SWEEP_AT, 2 * len(self._ledgers))
+
+
+def next_frame_at(pace: Pace, frames: int, first_at: float, last_at: float) -> float:
+    """When the next frame is wanted after ``frames`` of them, the first at ``first_at``, the last at ``last_at``."""
+    if not frames:
+        return -inf
+    if frames <= len(pace.first):
+        return last_at + pace.first[frames - 1]
+    return last_at + _level(pace.by_age, last_at - first_at)
+
+
+def _level(corners: tuple[tuple[float, float], ...], x: float) -> float:
+    """The height at ``x`` of straight lines through ``corners``, level outside."""
+    if x <= corners[0][0]:
+        return corners[0][1]
+    for (x0, y0), (x1, y1) in pairwise(corners):
+        if x <= x1:
+            return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+    return corners[-1][1]

@@ -1,0 +1,117 @@
+"""The messages of one answer: what each shows, and the single calls that change it."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clawdbot.chat import Bucket, Frame, Post, Reply
+from clawdbot.clock import Clock
+from clawdbot.delivery.outbox import Journal
+from clawdbot.delivery.pace import Budgets, Urgency
+from clawdbot.errors import Limited, StoreError, Unsure
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Part:
+    post: Post | None = None
+    shown: Frame | None = None
+    """What the platform acknowledged last; None while nobody knows what is there."""
+
+
+class Parts:
+    """An answer as a row of messages; one call at a time changes one of them.
+
+    A call that was begun is never cancelled, whoever waits for it: its outcome is always taken down.
+    """
+
+    def __init__(
+        self, reply: Reply, *, key: str, budgets: Budgets, clock: Clock, journal: Journal, posts: Sequence[str]
+    ) -> None:
+        self.call: asyncio.Task[None] | None = None
+        """The latest call, under way or done."""
+        self.ambiguous_sends = 0
+        """Sends of which nobody knows whether they posted a message; each was or will be sent again."""
+        self.acknowledged_at: float | None = None
+        """When the platform acknowledged a call last."""
+        self._reply = reply
+        self._limits = reply.limits
+        self._key = key
+        self._budgets = budgets
+        self._clock = clock
+        self._journal = journal
+        self._parts = [_Part(reply.post(ref)) for ref in posts]
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The text of each message as far as the platform acknowledged it; "" where that is not known."""
+        return tuple(part.shown.text if part.shown else "" for part in self._parts)
+
+    def differing(self, frames: Sequence[Frame]) -> int | None:
+        """The first of ``frames`` that the screen does not show yet; None when it shows them all."""
+        for number, frame in enumerate(frames):
+            if number >= len(self._parts) or not _same(self._parts[number].shown, frame):
+                return number
+        return None
+
+    def ready_at(self, number: int, urgency: Urgency) -> float:
+        """When message ``number`` may be posted or changed."""
+        return self._budgets.ready_at((self._bucket(number), self._limits.bot), urgency)
+
+    async def put(self, number: int, frame: Frame) -> None:
+        """Post or change message ``number`` with one call. Raises `DeliveryError`.
+
+        A refusal closes the bucket. Cancelling the wait for it does not cancel the call.
+        """
+        assert self.call is None or self.call.done(), "one call at a time"
+        self.call = asyncio.create_task(self._make_call(number, frame))
+        self.call.add_done_callback(_retrieve)
+        await asyncio.shield(self.call)
+
+    def _bucket(self, number: int) -> Bucket:
+        known = number < len(self._parts) and self._parts[number].post is not None
+        return self._limits.edits if known else self._limits.sends
+
+    async def _make_call(self, number: int, frame: Frame) -> None:
+        bucket = self._bucket(number)
+        self._budgets.spend((bucket, self._limits.bot), self._clock.now())
+        if number == len(self._parts):
+            self._parts.append(_Part())
+        part = self._parts[number]
+        try:
+            if part.post is None:
+                part.post = await self._reply.send(frame, f"{self._key}-{number}")
+                await self._note(number, part.post.ref)
+            else:
+                await part.post.edit(frame)
+        except Limited as refusal:
+            closed = self._limits.bot if refusal.everywhere else bucket
+            self._budgets.close(closed, self._clock.now() + refusal.retry_after)
+            raise
+        except Unsure:
+            self.ambiguous_sends += part.post is None
+            part.shown = None
+            raise
+        part.shown = frame
+        self.acknowledged_at = self._clock.now()
+
+    async def _note(self, number: int, ref: str) -> None:
+        try:
+            await self._journal.posted(number, ref)
+        except StoreError:
+            log.exception("Part %d of answer %s is on the screen but could not be noted", number, self._key)
+
+
+def _same(shown: Frame | None, wanted: Frame) -> bool:
+    """Whether a reader sees no difference: the state shows on the last message only."""
+    if shown is None or shown.last or wanted.last:
+        return shown == wanted
+    return shown.text == wanted.text
+
+
+def _retrieve(call: asyncio.Task[None]) -> None:
+    """Whoever waited for the call may be gone; its error was taken down all the same."""
+    if not call.cancelled():
+        call.exception()

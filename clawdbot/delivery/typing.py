@@ -1,0 +1,36 @@
+"""The "typing" sign while there is nothing to read yet."""
+
+import asyncio
+
+from clawdbot.chat import Reply
+from clawdbot.clock import Clock, until
+from clawdbot.delivery.pace import Budgets, Urgency
+from clawdbot.errors import DeliveryError, Limited
+
+# Seconds without text before the sign is worth a call; longer where it spends what the first text needs.
+AFTER = 0.5
+AFTER_SHARED = 1.0
+# Telegram takes the sign away after 5 s.
+EVERY = 4.0
+
+
+async def show_typing(reply: Reply, over: asyncio.Event, budgets: Budgets, clock: Clock) -> None:
+    """Keep the sign up until ``over``. Returns early where the platform has none; drops every `DeliveryError`."""
+    limits = reply.limits
+    if limits.typing is None:
+        return
+    buckets = (limits.typing, limits.bot)
+    wait = AFTER_SHARED if limits.typing.key == limits.sends.key else AFTER
+    while not await until(over, wait, clock):
+        wait = budgets.ready_at(buckets, Urgency.SPARE) - clock.now()
+        if wait > 0:
+            continue
+        budgets.spend(buckets, clock.now())
+        wait = EVERY
+        try:
+            await reply.typing()
+        except Limited as refusal:
+            closed = limits.bot if refusal.everywhere else limits.typing
+            budgets.close(closed, clock.now() + refusal.retry_after)
+        except DeliveryError:
+            continue
