@@ -41,7 +41,7 @@ class Session:
     connection: "Connection | None" = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Connection:
     """One WebSocket; what is queued for it goes out in order, ``delay`` seconds after it was queued."""
 

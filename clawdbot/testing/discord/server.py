@@ -65,9 +65,9 @@ class SimDiscord:
         app = web.Application(client_max_size=32 << 20)
         app.router.add_get("/gateway/", self.gateway.serve)
         self._rest.install(app)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0, shutdown_timeout=0.1).start()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         port = self._runner.addresses[0][1]
         self.rest_url = f"http://127.0.0.1:{port}{PREFIX}"
         self.gateway_url = self.gateway.url = f"ws://127.0.0.1:{port}/gateway/"

@@ -1,0 +1,67 @@
+"""The Discord adapter: runs one session after the other and says where answers go."""
+
+import asyncio
+from collections import OrderedDict
+from contextlib import suppress
+
+import discord
+
+from clawdbot.chat import Receive
+from clawdbot.clock import Clock, SystemClock
+from clawdbot.errors import AdapterError, Unreachable
+from clawdbot_discord.client import Session
+from clawdbot_discord.reply import ChannelReply
+from clawdbot_discord.settings import DiscordSettings
+from clawdbot_discord.translate import one_session
+
+FAREWELL = 5.0
+"""Seconds that closing a session may take."""
+
+
+class DiscordAdapter:
+    """An `Adapter` for Discord.
+
+    Every `run` builds a new client: discord.py's own cannot be used again, and dies when its first handshake fails.
+    """
+
+    def __init__(self, settings: DiscordSettings, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._session: Session | None = None
+        self._seen: OrderedDict[int, tuple[int, int]] = OrderedDict()
+
+    async def run(self, receive: Receive) -> None:
+        token = self._settings.read_token()
+        session = Session(receive, self._settings, self._clock, self._connected, self._seen)
+        try:
+            with one_session():
+                await self._serve(session, token)
+        finally:
+            self._session = None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FAREWELL):
+                    await session.close()
+
+    def reply(self, ref: str) -> ChannelReply:
+        channel, question = map(int, ref.split(":"))
+        return ChannelReply(self._connected, self._settings, channel, question)
+
+    async def _serve(self, session: Session, token: str) -> None:
+        await session.login(token)
+        self._session = session
+        serving = [asyncio.create_task(session.connect()), asyncio.create_task(session.watch())]
+        beside = [asyncio.create_task(session.register()), asyncio.create_task(session.keep_warm())]
+        try:
+            ended, _ = await asyncio.wait(serving, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()
+        finally:
+            for task in serving + beside:
+                task.cancel()
+            await asyncio.gather(*serving, *beside, return_exceptions=True)
+        raise AdapterError("Discord ended the connection.")
+
+    def _connected(self) -> discord.Client:
+        if self._session is None:
+            raise Unreachable("There is no connection to Discord at present.")
+        return self._session

@@ -1,0 +1,215 @@
+"""One session with Discord: discord.py's events in, the core's events out."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import discord
+from discord import app_commands
+from discord.http import Route
+
+from clawdbot.chat import Conversation, Deleted, Edited, Event, Message, Pressed, Receive, Reply, Typing
+from clawdbot.clock import Clock, until
+from clawdbot.errors import AdapterError, DeliveryError
+from clawdbot_discord import events, slash
+from clawdbot_discord.command import CommandReply
+from clawdbot_discord.controls import CONTROLS
+from clawdbot_discord.reply import ChannelReply, Connected
+from clawdbot_discord.settings import DiscordSettings
+from clawdbot_discord.translate import one_call
+from clawdbot_discord.wire import http_for
+
+log = logging.getLogger(__name__)
+
+CACHED_MESSAGES = 200
+"""discord.py keeps so many, to tell an edit of the text from a link preview that arrived."""
+WATCHED_CHANNELS = 50
+"""For so many channels the last message is remembered, to look for missed ones behind it."""
+MISSED_MESSAGES = 50
+"""So many missed messages of a channel are fetched; a person who waits for more has asked again."""
+
+
+class Session(discord.Client):
+    """A client that hands everything said to the bot to ``receive``; good for one connection's life.
+
+    ``seen`` maps channels to (guild, last message) and outlives the session: what was posted after it, while no session
+    could be resumed, is fetched over REST.
+    """
+
+    def __init__(
+        self,
+        receive: Receive,
+        settings: DiscordSettings,
+        clock: Clock,
+        connected: Connected,
+        seen: OrderedDict[int, tuple[int, int]],
+    ) -> None:
+        super().__init__(
+            intents=_intents(settings),
+            allowed_mentions=discord.AllowedMentions.none(),
+            max_messages=CACHED_MESSAGES,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            chunk_guilds_at_startup=False,
+        )
+        # discord.py offers no way to pass an HTTP client in; the two attributes are all that hold one by now.
+        self.http = self._connection.http = http_for(self.loop, settings.api_url, settings.gateway_url)
+        self.tree = app_commands.CommandTree(self)
+        slash.fill(self.tree, self._called)
+        self._receive = receive
+        self._settings = settings
+        self._clock = clock
+        self._connected = connected
+        self._seen = seen
+        self._online = asyncio.Event()
+        self._offline = asyncio.Event()
+
+    async def watch(self) -> None:
+        """Raise `AdapterError` when the gateway stays away for longer than the settings allow.
+
+        discord.py waits up to 17 minutes between tries; a session cannot be resumed after one.
+        """
+        while True:
+            if not await until(self._online, self._settings.patience, self._clock):
+                raise AdapterError(f"Discord's gateway was out of reach for {self._settings.patience:g} s.")
+            await self._offline.wait()
+
+    async def keep_warm(self) -> None:
+        """Keep a connection open between answers."""
+        while self._settings.keep_warm:
+            await self._clock.sleep(self._settings.keep_warm)
+            async with self._minor_call("keeping a connection warm"):
+                await self.http.request(Route("GET", "/gateway"))
+
+    async def register(self) -> None:
+        """Tell Discord about the slash commands, where it knows others."""
+        guild = discord.Object(self._settings.command_guild) if self._settings.command_guild else None
+        async with self._minor_call("registering the slash commands"):
+            await slash.register(self.tree, guild)
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        if not initial:
+            await self._clock.sleep(self._settings.identify_delay)
+
+    async def on_connect(self) -> None:
+        self._set_online(True)
+
+    async def on_resumed(self) -> None:
+        self._set_online(True)
+
+    async def on_disconnect(self) -> None:
+        self._set_online(False)
+
+    async def on_ready(self) -> None:
+        log.info("Discord: connected as %s (%d)", self.user, self._me)
+        for channel, (guild, last) in tuple(self._seen.items()):
+            await self._catch_up(channel, guild, last)
+
+    async def on_message(self, message: discord.Message) -> None:
+        await self._take(message, self._clock.now())
+
+    async def on_raw_message_edit(self, event: discord.RawMessageUpdateEvent) -> None:
+        message, before = event.message, event.cached_message
+        if message.edited_at is None or (before is not None and before.content == message.content):
+            return
+        if events.addressed(message, self._me):
+            said = events.question(message, self._me, self._clock.now())
+            await self._receive(Edited(said), self._reply(message.channel.id, message.id))
+
+    async def on_raw_message_delete(self, event: discord.RawMessageDeleteEvent) -> None:
+        await self._deleted(event.channel_id, event.guild_id, event.message_id)
+
+    async def on_raw_bulk_message_delete(self, event: discord.RawBulkMessageDeleteEvent) -> None:
+        for message in event.message_ids:
+            await self._deleted(event.channel_id, event.guild_id, message)
+
+    async def on_raw_typing(self, event: discord.RawTypingEvent) -> None:
+        if self._settings.typing_events and event.user is not None and not event.user.bot:
+            where = events.conversation(event.channel_id, event.guild_id)
+            await self._receive(Typing(where, events.person(event.user)), self._reply(event.channel_id))
+
+    async def on_interaction(self, interaction: discord.Interaction) -> None:
+        control = CONTROLS.get(interaction.custom_id or "")
+        if control is None or interaction.message is None:
+            return
+        pressed = Pressed(_where(interaction), events.person(interaction.user), control, str(interaction.message.id))
+        durable = self._hand_over(pressed, self._command_reply(interaction))
+        async with self._minor_call("acknowledging a button"):
+            await interaction.response.defer()
+        await durable
+
+    @property
+    def _me(self) -> int:
+        return self.user.id if self.user else 0
+
+    def _set_online(self, online: bool) -> None:
+        (self._online.set if online else self._online.clear)()
+        (self._offline.clear if online else self._offline.set)()
+
+    @asynccontextmanager
+    async def _minor_call(self, what: str) -> AsyncIterator[None]:
+        """Around a call without which the bot goes on."""
+        try:
+            async with one_call(self._settings.call_timeout):
+                yield
+        except DeliveryError as error:
+            log.warning("Discord: %s failed: %s", what, error)
+
+    async def _take(self, message: discord.Message, received_at: float) -> None:
+        channel, guild = message.channel.id, message.guild.id if message.guild else 0
+        to_bot = events.addressed(message, self._me)
+        if to_bot or channel in self._seen:
+            self._seen[channel] = (guild, max(message.id, self._seen.get(channel, (0, 0))[1]))
+            self._seen.move_to_end(channel)
+            if len(self._seen) > WATCHED_CHANNELS:
+                self._seen.popitem(last=False)
+        if to_bot:
+            await self._receive(events.question(message, self._me, received_at), self._reply(channel, message.id))
+
+    async def _catch_up(self, channel: int, guild: int, last: int) -> None:
+        """Take what was posted in ``channel`` after the message ``last``."""
+        place = self.get_partial_messageable(channel, guild_id=guild or None)
+        async with self._minor_call("fetching missed messages"):
+            async for message in place.history(after=discord.Object(last), limit=MISSED_MESSAGES, oldest_first=True):
+                await self._take(message, self._clock.now())
+
+    async def _deleted(self, channel: int, guild: int | None, message: int) -> None:
+        where = events.conversation(channel, guild)
+        await self._receive(Deleted(where, events.message_id(channel, message)), self._reply(channel))
+
+    async def _called(self, interaction: discord.Interaction, command: slash.Slash, text: str) -> None:
+        reply = self._command_reply(interaction)
+        said = Message(
+            id=events.message_id(interaction.channel_id or 0, interaction.id),
+            conversation=_where(interaction),
+            author=events.person(interaction.user),
+            text=f"/{command.name} {text}".strip(),
+            received_at=self._clock.now(),
+            sent_at=interaction.created_at.timestamp(),
+        )
+        durable = self._hand_over(said, reply)
+        async with self._minor_call("acknowledging a command"):
+            await reply.acknowledge_in_time(private=slash.PRIVATE)
+        await durable
+
+    def _hand_over(self, event: Event, reply: Reply) -> "asyncio.Future[None]":
+        """Give ``event`` to the core at once and go on."""
+        return asyncio.ensure_future(self._receive(event, reply))
+
+    def _reply(self, channel: int, message: int = 0) -> ChannelReply:
+        return ChannelReply(self._connected, self._settings, channel, message)
+
+    def _command_reply(self, interaction: discord.Interaction) -> CommandReply:
+        return CommandReply(interaction, self._connected, self._settings, self._clock)
+
+
+def _intents(settings: DiscordSettings) -> discord.Intents:
+    intents = discord.Intents(guilds=True, messages=True, message_content=True)
+    intents.typing = settings.typing_events
+    return intents
+
+
+def _where(interaction: discord.Interaction[Any]) -> Conversation:
+    return events.conversation(interaction.channel_id or 0, interaction.guild_id)

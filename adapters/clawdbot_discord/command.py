@@ -1,0 +1,136 @@
+"""Answers to slash commands and pressed buttons, which can be for the asker's eyes only."""
+
+import asyncio
+
+import discord
+
+from clawdbot.chat import Frame, Limits
+from clawdbot.clock import Clock, until
+from clawdbot.errors import Gone
+from clawdbot_discord.controls import controls
+from clawdbot_discord.render import render
+from clawdbot_discord.reply import ChannelPost, ChannelReply, Connected, files, shown
+from clawdbot_discord.settings import DiscordSettings
+from clawdbot_discord.translate import ALREADY_ACKNOWLEDGED, one_call
+
+LIFE = 14.5 * 60
+"""Seconds in which an interaction is answered through itself: Discord's 15 minutes without the last half."""
+
+
+class CommandReply:
+    """A `Reply` through an interaction: a slash command, or a pressed button that was acknowledged.
+
+    Its first part answers the interaction itself, further ones follow it. When its time is over, parts that everybody
+    may see go to the channel; private ones have no way any more.
+    """
+
+    def __init__(
+        self, interaction: discord.Interaction, connected: Connected, settings: DiscordSettings, clock: Clock
+    ) -> None:
+        self._interaction = interaction
+        self._settings = settings
+        self._clock = clock
+        self._ends = clock.now() + LIFE
+        self._channel = ChannelReply(connected, settings, interaction.channel_id or 0)
+        self._one_at_a_time = asyncio.Lock()
+        self._acknowledged = asyncio.Event()
+        self._first_key: str | None = None
+        """The key of the part that answers the interaction itself."""
+        if interaction.type is not discord.InteractionType.application_command:
+            self._first_key = ""
+            self._acknowledged.set()
+
+    @property
+    def ref(self) -> str:
+        return self._channel.ref
+
+    @property
+    def limits(self) -> Limits:
+        return self._settings.command_limits(self._interaction.id)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the interaction can still be answered."""
+        return self._clock.now() < self._ends
+
+    async def acknowledge_in_time(self, *, private: bool) -> None:
+        """Wait for an answer, and tell Discord that one is coming when there is none yet. Raises `DeliveryError`."""
+        if await until(self._acknowledged, self._settings.defer_after, self._clock):
+            return
+        async with self._one_at_a_time:
+            if self._acknowledged.is_set():
+                return
+            async with one_call(self._settings.call_timeout):
+                await self._interaction.response.defer(ephemeral=private, thinking=True)
+            self._acknowledged.set()
+
+    async def send(self, frame: Frame, key: str) -> "CommandPost | ChannelPost":
+        if not self.alive:
+            if frame.private:
+                raise Gone("The time in which the command could be answered in private is over.")
+            return await self._channel.send(frame, key)
+        async with self._one_at_a_time, one_call(self._settings.call_timeout):
+            if self._first_key in (None, key):
+                self._first_key = key
+                message = await self._answer(frame)
+            else:
+                sent = await self._interaction.followup.send(
+                    wait=True, ephemeral=frame.private, files=files(frame), **shown(frame)
+                )
+                message = sent.id
+        return CommandPost(self, message, private=frame.private)
+
+    def post(self, ref: str) -> "CommandPost":
+        return CommandPost(self, int(ref), private=False)
+
+    async def typing(self) -> None:
+        """Do nothing: Discord itself says that the bot is thinking once the command is acknowledged."""
+
+    async def rewrite(self, message: int, frame: Frame, *, private: bool) -> None:
+        """Let the part ``message`` show ``frame``. Raises `DeliveryError`."""
+        if not self.alive:
+            if private:
+                raise Gone("The time in which the command could be answered in private is over.")
+            await self._channel.post(str(message)).edit(frame)
+            return
+        options = shown(frame, clear=True)
+        if frame.files:
+            options["attachments"] = files(frame)
+        async with one_call(self._settings.call_timeout):
+            await self._interaction.followup.edit_message(message, **options)
+
+    async def _answer(self, frame: Frame) -> int:
+        """Answer the interaction itself, or fill in what was deferred; the number of the message."""
+        if not self._acknowledged.is_set():
+            try:
+                done = await self._interaction.response.send_message(
+                    ephemeral=frame.private, files=files(frame), **shown(frame)
+                )
+            except discord.HTTPException as error:
+                # The try before this one was taken although no answer came back: what follows says the same again.
+                if error.code != ALREADY_ACKNOWLEDGED:
+                    raise
+            else:
+                self._acknowledged.set()
+                return int(done.message_id or 0)
+            self._acknowledged.set()
+        edited = await self._interaction.edit_original_response(
+            content=render(frame.text), view=controls(frame), attachments=files(frame)
+        )
+        return edited.id
+
+
+class CommandPost:
+    """A `Post` that answers an interaction."""
+
+    def __init__(self, reply: CommandReply, message: int, *, private: bool) -> None:
+        self._reply = reply
+        self._message = message
+        self._private = private
+
+    @property
+    def ref(self) -> str:
+        return str(self._message)
+
+    async def edit(self, frame: Frame) -> None:
+        await self._reply.rewrite(self._message, frame, private=self._private)

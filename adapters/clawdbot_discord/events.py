@@ -1,0 +1,64 @@
+"""discord.py's objects as the core's words (pure)."""
+
+import re
+
+import discord
+
+from clawdbot.chat import Conversation, Message, Person
+
+PLATFORM = "discord"
+_TALK = (discord.MessageType.default, discord.MessageType.reply)
+
+
+def conversation(channel: int, guild: int | None) -> Conversation:
+    """The conversation of a channel; a thread is a channel of its own."""
+    return Conversation(PLATFORM, channel, private=not guild, guild=guild or 0)
+
+
+def message_id(channel: int, message: int) -> str:
+    """`Message.id` of a Discord message."""
+    return f"{channel}:{message}"
+
+
+def person(user: discord.abc.User) -> Person:
+    """Whoever ``user`` is; the name is the one that the others see."""
+    return Person(user.id, user.display_name)
+
+
+def addressed(message: discord.Message, bot: int) -> bool:
+    """Whether a person says this to the bot ``bot``: in private, by mention of it or its role, or as a reply to it."""
+    if message.author.bot or message.webhook_id is not None or message.type not in _TALK:
+        return False
+    if message.guild is None:
+        return True
+    return any(user.id == bot for user in message.mentions) or bool(_own_roles(message, bot)) or _answers(message, bot)
+
+
+def question(message: discord.Message, bot: int, received_at: float) -> Message:
+    """What a person said to the bot; ``received_at`` in seconds of `Clock.now`."""
+    guild = message.guild.id if message.guild else None
+    return Message(
+        id=message_id(message.channel.id, message.id),
+        conversation=conversation(message.channel.id, guild),
+        author=person(message.author),
+        text=without_mentions(message.content, bot, _own_roles(message, bot)),
+        received_at=received_at,
+        sent_at=message.created_at.timestamp(),
+    )
+
+
+def without_mentions(text: str, bot: int, roles: tuple[int, ...] = ()) -> str:
+    """``text`` without the mentions of the bot and its roles."""
+    marks = "|".join([f"<@!?{bot}>", *(f"<@&{role}>" for role in roles)])
+    return re.sub(rf"[ \t]*(?:{marks})[ \t]*", " ", text).strip()
+
+
+def _own_roles(message: discord.Message, bot: int) -> tuple[int, ...]:
+    """The mentioned roles that Discord made for this bot: people pick them in the menu instead of the bot."""
+    return tuple(role.id for role in message.role_mentions if role.tags and role.tags.bot_id == bot)
+
+
+def _answers(message: discord.Message, bot: int) -> bool:
+    reference = message.reference
+    answered = reference.resolved if reference else None
+    return isinstance(answered, discord.Message) and answered.author.id == bot

@@ -1,0 +1,89 @@
+"""What can be set for Discord, in the table ``[adapters.discord]``."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, SecretStr
+
+from clawdbot.chat import Bucket, Limits, Pace, Rate
+from clawdbot.errors import Unauthorized
+from clawdbot_discord.render import SIZE, fits
+
+PORTAL = "https://discord.com/developers/applications"
+
+CallsIn = tuple[PositiveInt, PositiveFloat]
+"""So many calls in any so many seconds."""
+
+
+class DiscordSettings(BaseModel):
+    """How to reach Discord and how much to ask of it; the token alone is needed. Times in seconds.
+
+    The limits are the ones that Discord announced at the time of writing. It repeats them in the headers of every
+    answer, and what the headers say holds; the settings only keep the pace below.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    token: SecretStr | None = None
+    """From the page Bot of the application; None is refused when the adapter starts."""
+    api_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    """A proxy for Discord's REST, with its path: "http://127.0.0.1:8080/api/v10"."""
+    gateway_url: Annotated[str, Field(pattern=r"^wss?://")] | None = None
+    """A proxy for Discord's gateway; connections to any host of discord.gg go there."""
+
+    command_guild: int = 0
+    """The guild that gets the slash commands at once; 0 registers them for everywhere."""
+    typing_events: bool = False
+    """Whether the bot is told when somebody starts to type."""
+
+    sends: CallsIn = (5, 5.0)
+    """New messages in one channel."""
+    edits: CallsIn = (5, 5.0)
+    """Edits of messages in one channel."""
+    typing: CallsIn = (5, 5.0)
+    """Typing signs in one channel."""
+    answers: CallsIn = (5, 5.0)
+    """Messages and edits that answer one slash command."""
+    whole_bot: CallsIn = (50, 1.0)
+    first: tuple[NonNegativeFloat, ...] = (0.4, 0.6, 0.9)
+    """Times before the second, third, … frame of an answer."""
+    by_age: tuple[tuple[NonNegativeFloat, PositiveFloat], ...] = ((0.0, 1.25),)
+    """Corners (age of the answer, time between its frames)."""
+
+    call_timeout: PositiveFloat = 20.0
+    """How long a call may go without an answer."""
+    keep_warm: NonNegativeFloat = 50.0
+    """Time between small calls that keep a connection open, so that a first word costs one round trip; 0 for none."""
+    identify_delay: NonNegativeFloat = 5.0
+    """Time before a further session is begun; Discord asks for 5."""
+    patience: PositiveFloat = 90.0
+    """Time without a gateway after which the client is built anew."""
+    defer_after: PositiveFloat = 2.0
+    """Time after which a slash command that has no answer yet is acknowledged; Discord allows 3."""
+
+    def read_token(self) -> str:
+        """The token. Raises `Unauthorized` with what to do when there is none."""
+        token = self.token.get_secret_value().strip() if self.token else ""
+        if not token:
+            raise Unauthorized(
+                "There is no Discord token. Make one on the page Bot of your application at "
+                f"{PORTAL} and put it into the environment variable CLAWDBOT_DISCORD_TOKEN."
+            )
+        return token
+
+    def limits(self, channel: int) -> Limits:
+        """What Discord allows in ``channel``: a bucket for each kind of call."""
+        return Limits(
+            fits=fits,
+            size=SIZE,
+            sends=Bucket(f"discord:{channel}:send", (Rate(*self.sends),)),
+            edits=Bucket(f"discord:{channel}:edit", (Rate(*self.edits),)),
+            typing=Bucket(f"discord:{channel}:typing", (Rate(*self.typing),)),
+            bot=Bucket("discord", (Rate(*self.whole_bot),)),
+            pace=Pace(self.first, self.by_age),
+        )
+
+    def command_limits(self, interaction: int) -> Limits:
+        """What Discord allows for the answer to one slash command: one bucket, and no part in the whole bot's."""
+        bucket = Bucket(f"discord:command:{interaction}", (Rate(*self.answers),))
+        pace = Pace(self.first, self.by_age)
+        return Limits(fits=fits, size=SIZE, sends=bucket, edits=bucket, typing=None, bot=bucket, pace=pace)
