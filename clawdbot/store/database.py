@@ -35,6 +35,7 @@ async def open_database(path: Path, patience: float) -> AsyncIterator["Database"
     """
     async with AsyncExitStack() as stack:
         with _translated(path):
+            _make(path)
             writer = await stack.enter_async_context(_connect(path, patience))
             await _prepare(writer, path)
             reader = await stack.enter_async_context(_connect(path, patience))
@@ -77,6 +78,17 @@ class Database:
         """The rows that a query finds among what is committed."""
         with _translated(self._path):
             return list(await self._reader.execute_fetchall(sql, parameters))
+
+
+def _make(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # What people said is nobody else's business; SQLite gives its other files the same permissions.
+        path.touch(mode=0o600)
+    except OSError as error:
+        raise StoreError(f"The database {path} cannot be made ({error.strerror}).") from error
+    # A file that cannot be opened is found here: aiosqlite would leave a thread behind that outlives the loop.
+    sqlite3.connect(path).close()
 
 
 @asynccontextmanager

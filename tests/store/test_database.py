@@ -1,0 +1,225 @@
+"""What happens at the edges of SQLite: locks, kills, files that are no database."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from clawdbot.errors import StoreError
+from clawdbot.store import database
+from clawdbot.store.database import Database, open_database
+
+ADD = "INSERT INTO event (platform, id, at) VALUES ('discord', ?, 0)"
+COUNT = "SELECT count(*) FROM event"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "clawdbot.sqlite3"
+
+
+@pytest.fixture
+async def opened(path: Path) -> AsyncIterator[Database]:
+    async with open_database(path, patience=10) as opened:
+        yield opened
+
+
+@pytest.fixture
+def diary(path: Path) -> Path:
+    """A file that is no database."""
+    path.write_text("Dear diary, " * 100)
+    return path
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Another program in the middle of a write."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+async def test_a_transaction_that_is_cancelled_writes_nothing(opened: Database) -> None:
+    """All or nothing, and the next one finds the way free."""
+    inside = asyncio.Event()
+
+    async def work() -> None:
+        async with opened.transaction() as write:
+            await write.execute(ADD, ("1",))
+            inside.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await inside.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert await opened.write(ADD, "2") == 1
+    assert [row["id"] for row in await opened.read("SELECT id FROM event")] == ["2"]
+
+
+async def test_transactions_of_two_tasks_do_not_mix(opened: Database) -> None:
+    """One that fails takes back its own rows alone."""
+    inside = asyncio.Event()
+
+    async def fail() -> None:
+        async with opened.transaction() as write:
+            await write.execute(ADD, ("1",))
+            inside.set()
+            await opened.read(COUNT)
+            raise LookupError
+
+    async def write() -> None:
+        await inside.wait()
+        await opened.write(ADD, "2")
+
+    results = await asyncio.gather(fail(), write(), return_exceptions=True)
+    assert [type(result) for result in results] == [LookupError, type(None)]
+    assert [row["id"] for row in await opened.read("SELECT id FROM event")] == ["2"]
+
+
+async def test_a_read_does_not_wait_for_an_open_transaction(opened: Database) -> None:
+    """It sees what is committed."""
+    async with opened.transaction() as write:
+        await write.execute(ADD, ("1",))
+        assert (await opened.read(COUNT))[0][0] == 0
+    assert (await opened.read(COUNT))[0][0] == 1
+
+
+async def test_a_read_does_not_wait_for_another_programs_lock(opened: Database, path: Path) -> None:
+    """While a write waits for a backup to end, histories are still read."""
+    with locked(path):
+        writing = asyncio.create_task(opened.write(ADD, "1"))
+        await opened.read(COUNT)
+        assert not writing.done()
+    assert await writing == 1
+
+
+async def test_a_locked_database_is_said_to_be_locked(path: Path) -> None:
+    """In a sentence with the file's name, and nothing is written."""
+    async with open_database(path, patience=0.01) as opened:
+        with locked(path), pytest.raises(StoreError, match=rf"{path.name} is locked by another program"):
+            await opened.write(ADD, "1")
+        assert (await opened.read(COUNT))[0][0] == 0
+
+
+async def test_a_full_disk_is_said_to_be_full(opened: Database) -> None:
+    """Nothing of the transaction is left, and the store serves on when there is room again."""
+    pages = (await opened.read("PRAGMA page_count"))[0][0]
+    async with opened.transaction() as write:
+        await write.execute_fetchall(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreError, match="the disk is full"):
+        async with opened.transaction() as write:
+            await write.executemany(ADD, [(f"{number:0100}",) for number in range(200)])
+    assert (await opened.read(COUNT))[0][0] == 0
+    assert await opened.write(ADD, "1") == 1
+
+
+async def test_a_file_that_is_no_database_is_refused(diary: Path) -> None:
+    """A wrong path in the configuration must not cost a file."""
+    with pytest.raises(StoreError, match="is no SQLite database"):
+        async with open_database(diary, patience=1):
+            pass
+
+
+async def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    """Such as a folder."""
+    with pytest.raises(StoreError, match=rf"{tmp_path.name} cannot be opened"):
+        async with open_database(tmp_path, patience=1):
+            pass
+
+
+async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """A file lies where the folder should."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"a.sqlite3 cannot be made"):
+        async with open_database(tmp_path / "file" / "state" / "a.sqlite3", patience=1):
+            pass
+
+
+async def test_only_the_owner_may_read_it(opened: Database, path: Path) -> None:
+    """It holds what people said to the bot; so do the files that SQLite lays beside it."""
+    await opened.write(ADD, "1")
+    assert {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()} == {
+        path.name: 0o600,
+        f"{path.name}-wal": 0o600,
+        f"{path.name}-shm": 0o600,
+    }
+
+
+async def test_a_newer_database_is_left_alone(path: Path) -> None:
+    """A step back to an older version must not write what it does not understand."""
+    async with open_database(path, patience=1) as opened, opened.transaction() as write:
+        await write.execute("PRAGMA user_version = 999")
+    with pytest.raises(StoreError, match="newer version"):
+        async with open_database(path, patience=1):
+            pass
+
+
+async def test_an_older_database_is_brought_up_to_date(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the steps that it has not had, and its rows stay."""
+    async with open_database(path, patience=1) as opened:
+        await opened.write(ADD, "1")
+    step = tmp_path / "step.sql"
+    step.write_text("ALTER TABLE event ADD COLUMN kind TEXT NOT NULL DEFAULT 'command';")
+    monkeypatch.setattr(database, "STEPS", (*database.STEPS, str(step)))
+    async with open_database(path, patience=1) as opened:
+        rows = await opened.read("SELECT id, kind FROM event")
+        version = (await opened.read("PRAGMA user_version"))[0][0]
+    assert [tuple(row) for row in rows] == [("1", "command")]
+    assert version == len(database.STEPS)
+
+
+async def test_reads_cannot_write(opened: Database) -> None:
+    """A write that slipped into a read would miss the lock that keeps transactions apart."""
+    with pytest.raises(StoreError, match="may not be written"):
+        await opened.read("INSERT INTO event (platform, id, at) VALUES ('discord', '1', 0)")
+
+
+KILLED = """
+import asyncio, sqlite3, sys, time
+from pathlib import Path
+from clawdbot.chat import Conversation, Message, Person, State
+from clawdbot.clock import SystemClock
+from clawdbot.latency import Timing
+from clawdbot.store import Answer, Question, open_store
+
+class Stall:
+    '''A value that SQLite asks for in the middle of the transaction, and never gets.'''
+
+def stall(value):
+    print("inside", flush=True)
+    time.sleep(600)
+
+async def main():
+    sqlite3.register_adapter(Stall, stall)
+    async with open_store(Path(sys.argv[1]), SystemClock()) as store:
+        message = Message("1", Conversation("console", 1), Person(1, "Ann"), "Why?", 0.0)
+        reply = await store.ask(Question(message, "ref"))
+        timing = Timing("console", "console:1:0", 0.0, None, *[0.1] * 9, 1, 1, 1, Stall())
+        await store.finish(reply, Answer("Because.", State.FINAL, "small"), timing)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_kill_in_the_middle_leaves_no_half_written_answer(path: Path) -> None:
+    """The answer is in the transaction, the process dies: the question is there, whole and pending."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, str(path), stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    inside = await process.stdout.readline()
+    process.kill()
+    await process.wait()
+    async with open_database(path, patience=1) as opened:
+        rows = await opened.read("SELECT question, answer, state, finished_at FROM reply")
+        timings = await opened.read("SELECT * FROM timing")
+    assert inside == b"inside\n"
+    assert [tuple(row) for row in rows] == [("Why?", None, "asked", None)]
+    assert timings == []
