@@ -1,8 +1,9 @@
 """When a growing answer wants its next frame, decided from times that are passed in."""
 
+from collections.abc import Callable
 from math import inf
 
-from clawdbot.chat import Pace
+from clawdbot.chat import Pace, State
 from clawdbot.delivery.markdown import showable, visible
 from clawdbot.delivery.pace import Urgency, next_frame_at
 
@@ -54,14 +55,15 @@ class Growth:
         if self.first_showable is None and self._single_at is not None:
             self.first_showable = now
 
-    def due(self, gap: float) -> float:
+    def due(self, fair_at: Callable[[float], float]) -> float:
         """When the next frame is wanted; infinite while there is nothing to show.
 
-        From the third frame on ``gap`` seconds must lie between two, so that other replies get their turn.
+        ``fair_at`` takes the time of the last frame and says when the next is due for the sake of other replies; the
+        second frame, which follows on a cut word, does not wait for it.
         """
         if self.frames:
-            fair = self._last_at + gap if self.frames > 1 else -inf
-            return max(fair, next_frame_at(self._pace, self.frames, self._first_at, self._last_at))
+            wanted = next_frame_at(self._pace, self.frames, self._first_at, self._last_at)
+            return max(wanted, fair_at(self._last_at)) if self.frames > 1 else wanted
         if self.first_showable is not None:
             return -inf
         if self._single_at is not None:
@@ -76,10 +78,10 @@ class Growth:
             return Urgency.SPARE
         return Urgency.GROWING if visible_yet else Urgency.FIRST
 
-    def tried(self, started: float, ended: float) -> None:
-        """Note that a frame was sent, with whatever success."""
+    def tried(self, state: State, started: float, ended: float) -> None:
+        """Note that a frame in ``state`` was sent, with whatever success."""
         at = ended if ended - started > SLOW else started
-        if not self.readable:
+        if state is State.WAITING:
             self._noticed_at = at
             return
         if self.first_showable is None:

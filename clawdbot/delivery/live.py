@@ -163,7 +163,7 @@ class LiveReply:
         await self._deliver()
 
     async def _grow_while(self, wanted: Callable[[], bool]) -> None:
-        """Show frames until the finished text is there."""
+        """Show frames as long as they are wanted and the finished text is not there."""
         while wanted() and not self._ending.is_set() and self._lost is None:
             self._changed.clear()
             await self._rest(await self._step())
@@ -173,8 +173,9 @@ class LiveReply:
     async def _step(self) -> float:
         """Make the next call if its time has come; the seconds until there may be something to do again."""
         now = self._clock.now()
-        if (early := self._growth.due(self._budgets.gap(self._buckets)) - now) > 0:
-            return early
+        due = self._growth.due(lambda last: self._budgets.fair_at(self._buckets, last))
+        if due > now:
+            return due - now
         frames = self._wanted()
         number = self._parts.differing(frames)
         if number is None:
@@ -202,7 +203,7 @@ class LiveReply:
             log.debug("A frame for %s was dropped: %s", self._reply.ref, error)
             done = True
         if done:
-            self._growth.tried(started, self._clock.now())
+            self._growth.tried(frames[number].state, started, self._clock.now())
 
     async def _rest(self, seconds: float) -> None:
         if isinf(seconds):
@@ -231,7 +232,7 @@ class LiveReply:
 
     async def _put(self, number: int, frame: Frame) -> None:
         await self._parts.put(number, frame)
-        if self._first_visible is None and self._growth.readable:
+        if self._first_visible is None and frame.state not in (State.WAITING, State.FAILED):
             self._first_visible = self._parts.acknowledged_at
 
 

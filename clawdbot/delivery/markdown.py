@@ -2,7 +2,9 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from clawdbot.chat import State
 
@@ -22,7 +24,7 @@ _LINK = re.compile(
 # Where the last block of running text begins: emphasis does not reach over blank lines, items, headings and quotes.
 _BLOCK = re.compile(r"\n[ \t]*\n|(?:^|\n)[ \t]*(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)[ \t]+")
 _INLINE = re.compile(r"\\.|`+|\*+|~~+")
-_MARKERS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:[ \t]+|$))?", re.MULTILINE)
+_MARKERS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:[ \t]+|$))?")
 _UNSEEN = frozenset("*_`~|\\")
 
 
@@ -120,8 +122,9 @@ def heal(text: str) -> str:
         return _heal_code(text, fence, start)
     while (found := _DANGLING.search(text)) is not None and found.group().strip():
         text = text[: found.start()].rstrip()
-    text = _LINK.sub(lambda found: "" if "!" in found[0] else found["text"] or found["open"] or "", text)
-    return _close_inline(text.rstrip())
+    lines, newline, last = text.rpartition("\n")
+    last = _LINK.sub(lambda found: "" if "!" in found[0] else found["text"] or found["open"] or "", last)
+    return _close_inline(f"{lines}{newline}{last}".rstrip())
 
 
 def _heal_code(text: str, fence: Fence, start: int) -> str:
@@ -172,16 +175,18 @@ def _emphasis(run: str, before: str, after: str, open_marks: list[str]) -> None:
             open_marks.append(mark)
 
 
-def showable(text: str) -> int:
-    """How many characters of ``text`` a reader would see: no white space, no Markdown, no accents of their own."""
-    lines: list[str] = []
+def showable(text: str, enough: int = 2) -> int:
+    """How many characters of ``text`` a reader would see, counted up to ``enough``: no white space, no Markdown."""
+    return sum(1 for _ in islice(_characters(heal(text)), enough))
+
+
+def _characters(text: str) -> Iterator[str]:
     fence: Fence | None = None
-    for line in heal(text).splitlines():
+    for line in text.splitlines():
         after = step(fence, line)
         if after is fence:
-            lines.append(line if fence else _MARKERS.sub("", line))
+            yield from filter(_seen, line if fence else _MARKERS.sub("", line))
         fence = after
-    return sum(_seen(char) for line in lines for char in line)
 
 
 def _seen(char: str) -> bool:

@@ -3,7 +3,7 @@
 Everything here is arithmetic on times that are passed in, seconds of `Clock.now`.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -55,11 +55,20 @@ class _Ledger:
                 at = max(at, self.stamps[-places] + rate.seconds)
         return at
 
-    def gap(self) -> float:
-        """Seconds between two growing frames of a reply, when all live ones take turns; 0 for one that is alone."""
-        if self.streams < 2:
+    def fair_at(self, last: float) -> float:
+        return max(last + self._turn(rate) + self._half_of_what_is_left(rate, last) for rate in self.rates)
+
+    def _turn(self, rate: Rate) -> float:
+        """Seconds between two frames of one reply when all live ones take turns; 0 for a reply that is alone."""
+        return self.streams * rate.seconds / Urgency.GROWING.places(rate) if self.streams > 1 else 0.0
+
+    def _half_of_what_is_left(self, rate: Rate, last: float) -> float:
+        """Seconds to save the last free place, so that a quick beginning is not paid for with one long stop."""
+        places = Urgency.GROWING.places(rate)
+        recent = self.stamps[bisect_right(self.stamps, last - rate.seconds) :]
+        if self.streams > 1 or places < 2 or len(recent) != places - 1:
             return 0.0
-        return self.streams * max(rate.seconds / max(1, Urgency.GROWING.places(rate)) for rate in self.rates)
+        return (recent[0] + rate.seconds - last) / 2
 
     def forget(self, now: float) -> None:
         longest = max(rate.seconds for rate in self.rates)
@@ -89,13 +98,25 @@ class Budgets:
         return max(self._ledger(bucket).ready_at(urgency) for bucket in buckets)
 
     def spend(self, buckets: Iterable[Bucket], now: float) -> None:
-        """Note a call that is made ``now``."""
+        """Note a call that is made ``now``; `arrived` follows when it has returned."""
         for bucket in buckets:
             ledger = self._ledger(bucket)
             ledger.forget(now)
             ledger.stamps.append(now)
         if len(self._ledgers) >= self._sweep_at:
             self._sweep(now)
+
+    def arrived(self, buckets: Iterable[Bucket], made: float, now: float) -> None:
+        """Note that the call made at ``made`` has returned ``now``.
+
+        The platform counted it somewhere between; taking the end keeps its windows, whatever the way there takes.
+        """
+        for bucket in buckets:
+            stamps = self._ledger(bucket).stamps
+            at = bisect_left(stamps, made)
+            if at < len(stamps) and stamps[at] == made:
+                del stamps[at]
+                stamps.append(now)
 
     def close(self, bucket: Bucket, until: float) -> None:
         """Let nothing go to ``bucket`` before ``until``; an earlier refusal that holds for longer stays in force."""
@@ -112,9 +133,12 @@ class Budgets:
         for bucket in buckets:
             self._ledger(bucket).streams -= 1
 
-    def gap(self, buckets: Iterable[Bucket]) -> float:
-        """The least seconds between two growing frames of one reply, so that all that share a bucket get their turn."""
-        return max(self._ledger(bucket).gap() for bucket in buckets)
+    def fair_at(self, buckets: Iterable[Bucket], last: float) -> float:
+        """When a growing reply whose last frame was at ``last`` should show the next, for its own and others' good.
+
+        All that share a bucket get their turn, and one that is alone does not spend its window long before the end.
+        """
+        return max(self._ledger(bucket).fair_at(last) for bucket in buckets)
 
     def _ledger(self, bucket: Bucket) -> _Ledger:
         ledger = self._ledgers.get(bucket.key)

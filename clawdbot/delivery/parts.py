@@ -76,26 +76,32 @@ class Parts:
 
     async def _make_call(self, number: int, frame: Frame) -> None:
         bucket = self._bucket(number)
-        self._budgets.spend((bucket, self._limits.bot), self._clock.now())
+        buckets = (bucket, self._limits.bot)
+        started = self._clock.now()
+        self._budgets.spend(buckets, started)
         if number == len(self._parts):
             self._parts.append(_Part())
         part = self._parts[number]
+        post = part.post
         try:
-            if part.post is None:
+            if post is None:
                 part.post = await self._reply.send(frame, f"{self._key}-{number}")
-                await self._note(number, part.post.ref)
             else:
-                await part.post.edit(frame)
+                await post.edit(frame)
         except Limited as refusal:
             closed = self._limits.bot if refusal.everywhere else bucket
             self._budgets.close(closed, self._clock.now() + refusal.retry_after)
             raise
         except Unsure:
-            self.ambiguous_sends += part.post is None
+            self.ambiguous_sends += post is None
             part.shown = None
             raise
+        finally:
+            self._budgets.arrived(buckets, started, self._clock.now())
         part.shown = frame
         self.acknowledged_at = self._clock.now()
+        if post is None and part.post is not None:
+            await self._note(number, part.post.ref)
 
     async def _note(self, number: int, ref: str) -> None:
         try:

@@ -1,11 +1,14 @@
 """The "typing" sign while there is nothing to read yet."""
 
 import asyncio
+import logging
 
 from clawdbot.chat import Reply
 from clawdbot.clock import Clock, until
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.errors import DeliveryError, Limited
+
+log = logging.getLogger(__name__)
 
 # Seconds without text before the sign is worth a call; longer where it spends what the first text needs.
 AFTER = 0.5
@@ -25,12 +28,15 @@ async def show_typing(reply: Reply, over: asyncio.Event, budgets: Budgets, clock
         wait = budgets.ready_at(buckets, Urgency.SPARE) - clock.now()
         if wait > 0:
             continue
-        budgets.spend(buckets, clock.now())
+        started = clock.now()
+        budgets.spend(buckets, started)
         wait = EVERY
         try:
             await reply.typing()
         except Limited as refusal:
             closed = limits.bot if refusal.everywhere else limits.typing
             budgets.close(closed, clock.now() + refusal.retry_after)
-        except DeliveryError:
-            continue
+        except DeliveryError as error:
+            log.debug("Typing in %s was not shown: %s", reply.ref, error)
+        finally:
+            budgets.arrived(buckets, started, clock.now())
