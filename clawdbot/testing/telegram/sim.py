@@ -52,7 +52,7 @@ class SimTelegram:
         self._watchers: set[asyncio.Event] = set()
         self._queries = itertools.count(1)
         self._world = World(self.bot, self.clock, self._changed)
-        self._updates = Updates(self.clock)
+        self._updates = Updates(self.clock, self._changed)
         rules = allowance or Allowance()
         self._methods = Methods(self._world, self._updates, rules)
         self._server = Server(token, self._methods, self.clock, rules, rtt, self.faults, self._changed)

@@ -1,7 +1,7 @@
 """The updates that wait for a bot, and the long poll that brings them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from clawdbot.clock import Clock, until
 from clawdbot.testing.telegram.wire import Refusal
@@ -12,10 +12,14 @@ LONGEST_POLL = 50.0
 
 
 class Updates:
-    """A queue that delivers an update again until a later ``offset`` has confirmed it."""
+    """A queue that delivers an update again until a later ``offset`` has confirmed it.
 
-    def __init__(self, clock: Clock) -> None:
+    ``changed`` is called at the beginning of every poll.
+    """
+
+    def __init__(self, clock: Clock, changed: Callable[[], None]) -> None:
         self._clock = clock
+        self._changed = changed
         self._next_id = 1
         self._allowed: frozenset[str] = frozenset()
         """The kinds asked for last; empty means all."""
@@ -53,6 +57,7 @@ class Updates:
         self.pending = [update for update in self.pending if update["update_id"] >= offset]
         self._wake()
         mine = self._poller = asyncio.Event()
+        self._changed()
         if not self.pending and not self.closing:
             await until(mine, min(seconds, LONGEST_POLL), self._clock)
         if self._poller is not mine:

@@ -1,0 +1,191 @@
+"""Serves Telegram by long polling."""
+
+import asyncio
+import logging
+import os
+import re
+from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import httpx
+from telegram import Bot, BotCommand, BotCommandScopeAllGroupChats, BotCommandScopeAllPrivateChats, Update
+from telegram.error import InvalidToken, TelegramError
+from telegram.ext import Updater
+from telegram.request import HTTPXRequest
+
+from clawdbot.chat import Receive
+from clawdbot.clock import Clock, SystemClock, until
+from clawdbot.errors import AdapterError, Unauthorized, Unreachable
+from clawdbot_telegram.calls import Calls
+from clawdbot_telegram.place import Place
+from clawdbot_telegram.polling import Inbox, PollRequest
+from clawdbot_telegram.render import Renderer
+from clawdbot_telegram.reply import TelegramReply
+from clawdbot_telegram.settings import TelegramSettings
+from clawdbot_telegram.updates import KINDS, understood
+
+logger = logging.getLogger(__name__)
+
+MENU = (
+    BotCommand("new", "Start a new conversation"),
+    BotCommand("stop", "Stop the answer that is being written"),
+    BotCommand("latency", "Where the time of the answers went (for admins)"),
+    BotCommand("help", "What this bot can do"),
+)
+TOKEN = re.compile(r"\d+:[\w-]+")
+HOW_TO_GET_A_TOKEN = (
+    "Ask @BotFather on Telegram for one (/newbot, or /token for a bot that exists) and put it into the environment "
+    "variable CLAWDBOT_TELEGRAM_TOKEN."
+)
+CLOSING = 5.0
+"""Seconds that taking leave of Telegram may last."""
+IDLE_CONNECTION = 75.0
+"""Seconds that a connection without a call is kept."""
+
+
+class TelegramAdapter:
+    """An `Adapter`. It is built without connecting; `run` connects."""
+
+    def __init__(self, settings: TelegramSettings, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._renderer = Renderer(settings.text_limit, settings.entity_limit)
+        self._bot: Bot | None = None
+        """The bot while it is connected."""
+        self._called_at = 0.0
+        """When an answer last called Telegram, seconds of `Clock.now`."""
+        self._errands: set[asyncio.Task[None]] = set()
+        """Small calls that nobody waits for."""
+
+    async def run(self, receive: Receive) -> None:
+        hush()
+        token = self._token()
+        inbox = Inbox(lambda update, received_at: self._take(update, received_at, receive))
+        poll = PollRequest(inbox, self._clock, **self._transport(connections=4))
+        calls = HTTPXRequest(**self._transport(self._settings.connections))
+        url = f"{self._settings.base_url.rstrip('/')}/bot"
+        updater = Updater(Bot(token, url, request=calls, get_updates_request=poll), inbox)
+        try:
+            await self._start(updater)
+            await self._watch(updater.bot, poll)
+        finally:
+            self._bot = None
+            await self._close(updater, poll, calls)
+
+    def reply(self, ref: str) -> TelegramReply:
+        return self._reply(Place.of(ref))
+
+    def _reply(self, place: Place) -> TelegramReply:
+        limits = self._settings.limits(place.chat, self._renderer)
+        return TelegramReply(place, Calls(place, self._connected), limits, self._renderer, self._settings.caption_limit)
+
+    def _connected(self) -> Bot:
+        if self._bot is None:
+            raise Unreachable("Telegram is not connected.")
+        self._called_at = self._clock.now()
+        return self._bot
+
+    def _token(self) -> str:
+        token = self._settings.token.get_secret_value().strip() if self._settings.token else ""
+        if not token:
+            raise Unauthorized(f"Telegram needs the bot's token. {HOW_TO_GET_A_TOKEN}")
+        if not TOKEN.fullmatch(token):
+            raise Unauthorized(f"This is no Telegram token: one is digits, a colon, letters. {HOW_TO_GET_A_TOKEN}")
+        return token
+
+    def _transport(self, connections: int) -> dict[str, Any]:
+        """The options of an HTTP client. Connections are kept, so that an answer costs one round trip and not three."""
+        settings = self._settings
+        kept = httpx.Limits(
+            max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=IDLE_CONNECTION
+        )
+        return {
+            "read_timeout": settings.call_timeout,
+            "write_timeout": settings.call_timeout,
+            "media_write_timeout": settings.upload_timeout,
+            "connect_timeout": settings.connect_timeout,
+            "pool_timeout": settings.connect_timeout,
+            "proxy": settings.proxy.get_secret_value() if settings.proxy else None,
+            "httpx_kwargs": {"limits": kept},
+        }
+
+    async def _start(self, updater: Updater) -> None:
+        try:
+            await updater.initialize()
+            self._bot = updater.bot
+            await updater.start_polling(
+                timeout=self._settings.poll_timeout, allowed_updates=KINDS, error_callback=report
+            )
+        except InvalidToken:
+            # The library's own sentence holds the token, so it must not come along as the cause.
+            raise Unauthorized(f"Telegram refuses the bot's token. {HOW_TO_GET_A_TOKEN}") from None
+        except TelegramError as error:
+            raise AdapterError(f"Telegram cannot be reached at {self._settings.base_url}: {error.message}") from error
+        self._spawn(offer_menu(updater.bot))
+        logger.info("Telegram: connected as @%s", updater.bot.username)
+
+    async def _watch(self, bot: Bot, poll: PollRequest) -> None:
+        """Keep the connection warm; raise `AdapterError` when polling has died."""
+        settings = self._settings
+        while not await until(poll.unauthorized, min(settings.keep_warm, settings.stall / 4), self._clock):
+            if self._clock.now() - poll.alive_at > settings.stall:
+                raise AdapterError(f"Telegram has not answered a poll for {settings.stall:g} s.")
+            if self._clock.now() - self._called_at >= settings.keep_warm:
+                self._spawn(bot.get_me())
+        raise Unauthorized(f"Telegram no longer accepts the bot's token. {HOW_TO_GET_A_TOKEN}")
+
+    async def _close(self, updater: Updater, *requests: HTTPXRequest) -> None:
+        for errand in self._errands:
+            errand.cancel()
+        try:
+            async with asyncio.timeout(CLOSING):
+                if updater.running:
+                    await updater.stop()
+        except (TelegramError, TimeoutError) as error:
+            logger.warning("Telegram: no orderly end of polling (%s)", error)
+        await updater.shutdown()
+        for request in requests:
+            await request.shutdown()
+
+    def _take(self, update: Update, received_at: float, receive: Receive) -> Awaitable[None] | None:
+        bot = self._connected()
+        found = understood(update, bot.bot, received_at)
+        durable = receive(found[0], self._reply(found[1])) if found else None
+        if update.callback_query:
+            self._spawn(bot.answer_callback_query(update.callback_query.id))
+        return durable
+
+    def _spawn(self, call: Coroutine[Any, Any, object]) -> None:
+        errand = asyncio.create_task(unimportant(call))
+        self._errands.add(errand)
+        errand.add_done_callback(self._errands.discard)
+
+
+async def offer_menu(bot: Bot) -> None:
+    """Put the commands into the menus of private chats and of groups. Raises `TelegramError`."""
+    await bot.set_my_commands(MENU, scope=BotCommandScopeAllPrivateChats())
+    await bot.set_my_commands(MENU, scope=BotCommandScopeAllGroupChats())
+
+
+async def unimportant(call: Coroutine[Any, Any, object]) -> None:
+    """Make a call whose failure does no harm."""
+    with suppress(TelegramError):
+        await call
+
+
+def report(error: TelegramError) -> None:
+    """Say that a poll failed; the library tries again, later each time, up to 30 s."""
+    logger.warning("Telegram: a poll failed (%s)", error.message)
+
+
+def hush() -> None:
+    """Keep the token out of the logs and the library's new type of times from warning.
+
+    The URL of every call holds the token; httpx and httpcore log it at INFO and DEBUG, python-telegram-bot at DEBUG.
+    Failed polls come to `report`, other errors to the caller, so the library's own tracebacks are not needed.
+    """
+    for name, level in (("httpx", logging.WARNING), ("httpcore", logging.WARNING), ("telegram", logging.CRITICAL)):
+        library = logging.getLogger(name)
+        library.setLevel(max(level, library.level))
+    os.environ.setdefault("PTB_TIMEDELTA", "true")

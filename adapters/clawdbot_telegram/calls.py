@@ -1,0 +1,138 @@
+"""The calls of the Bot API that an answer needs, for one place."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyParameters
+from telegram.constants import ChatAction
+from telegram.error import BadRequest
+
+from clawdbot.chat import File
+from clawdbot_telegram.place import Place
+from clawdbot_telegram.render import Drawn
+from clawdbot_telegram.translate import translated
+
+STOP = InlineKeyboardMarkup([[InlineKeyboardButton("Stop", callback_data="stop")]])
+NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+
+T = TypeVar("T")
+
+
+class Calls:
+    """Each method is one call, a second one only where Telegram refuses the entities of a text and takes it plain.
+
+    ``bot`` gives the connected bot or raises `Unreachable`. ``stop`` asks for a Stop button. All raise `DeliveryError`.
+    """
+
+    def __init__(self, place: Place, bot: Callable[[], Bot]) -> None:
+        self._place = place
+        self._bot = bot
+
+    async def typing(self) -> None:
+        """Show "typing" for about 5 s."""
+        with translated():
+            await self._bot().send_chat_action(
+                self._place.chat, ChatAction.TYPING, message_thread_id=self._place.topic or None
+            )
+
+    async def send_text(self, drawn: Drawn, stop: bool) -> int:
+        """Post a text; the id of the message."""
+        bot = self._bot()
+        markup = STOP if stop else None
+
+        async def call(text: str, entities: Sequence[MessageEntity]) -> int:
+            message = await bot.send_message(
+                text=text,
+                entities=entities,
+                reply_markup=markup,
+                link_preview_options=NO_PREVIEW,
+                **self._address(),
+            )
+            return message.message_id
+
+        return await _styled(drawn, call)
+
+    async def send_file(self, file: File, caption: Drawn, stop: bool = False) -> int:
+        """Post a file, PNG as a picture; the id of the message."""
+        bot = self._bot()
+        markup = STOP if stop else None
+
+        async def call(text: str, entities: Sequence[MessageEntity]) -> int:
+            said: dict[str, Any] = {"caption": text or None, "caption_entities": entities, "reply_markup": markup}
+            if is_picture(file):
+                message = await bot.send_photo(photo=file.data, filename=file.name, **said, **self._address())
+            else:
+                message = await bot.send_document(document=file.data, filename=file.name, **said, **self._address())
+            return message.message_id
+
+        return await _styled(caption, call)
+
+    async def edit_text(self, message: int, drawn: Drawn, stop: bool) -> None:
+        """Show another text; without ``stop`` the button goes. A text that is there already is success."""
+        bot = self._bot()
+        markup = STOP if stop else None
+
+        async def call(text: str, entities: Sequence[MessageEntity]) -> None:
+            await bot.edit_message_text(
+                text=text,
+                chat_id=self._place.chat,
+                message_id=message,
+                entities=entities,
+                reply_markup=markup,
+                link_preview_options=NO_PREVIEW,
+            )
+
+        await _styled(drawn, _repeatable(call))
+
+    async def edit_caption(self, message: int, drawn: Drawn, stop: bool) -> None:
+        """The same for the caption of a picture or file."""
+        bot = self._bot()
+        markup = STOP if stop else None
+
+        async def call(text: str, entities: Sequence[MessageEntity]) -> None:
+            await bot.edit_message_caption(
+                chat_id=self._place.chat,
+                message_id=message,
+                caption=text,
+                caption_entities=entities,
+                reply_markup=markup,
+            )
+
+        await _styled(drawn, _repeatable(call))
+
+    def _address(self) -> dict[str, Any]:
+        """The arguments that bring a message to the place. In a group it answers the question visibly."""
+        place = self._place
+        address: dict[str, Any] = {"chat_id": place.chat, "message_thread_id": place.topic or None}
+        if place.message and not place.private:
+            address["reply_parameters"] = ReplyParameters(place.message, allow_sending_without_reply=True)
+        return address
+
+
+Call = Callable[[str, Sequence[MessageEntity]], Awaitable[T]]
+
+
+def is_picture(file: File) -> bool:
+    """Whether Telegram should show the file instead of offering it."""
+    return file.name.lower().endswith(".png")
+
+
+async def _styled(drawn: Drawn, call: Call[T]) -> T:
+    with translated():
+        try:
+            return await call(drawn.text, drawn.entities)
+        except BadRequest as error:
+            if not drawn.entities or "entit" not in error.message.lower():
+                raise
+            return await call(drawn.text, ())
+
+
+def _repeatable(call: Call[None]) -> Call[None]:
+    async def once(text: str, entities: Sequence[MessageEntity]) -> None:
+        try:
+            await call(text, entities)
+        except BadRequest as error:
+            if "not modified" not in error.message.lower():
+                raise
+
+    return once

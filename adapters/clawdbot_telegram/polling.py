@@ -1,0 +1,61 @@
+"""How updates come in: nothing is confirmed to Telegram before it is durable here."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from telegram import Update
+from telegram.request import HTTPXRequest
+
+from clawdbot.clock import Clock
+
+Take = Callable[[Update, float], Awaitable[None] | None]
+"""Hands an update over at once, with its time of receipt; what it returns is done when the update is durable."""
+
+
+class Inbox(asyncio.Queue[object]):
+    """The queue that the library's `Updater` puts updates into. It keeps none: each is handed over as it comes.
+
+    Updates of one poll do not wait for each other; `settled` waits for all of them.
+    """
+
+    def __init__(self, take: Take) -> None:
+        super().__init__()
+        self._take = take
+        self._open: set[asyncio.Future[None]] = set()
+        self.received_at = 0.0
+        """When the last poll's answer came, seconds of `Clock.now`."""
+
+    async def put(self, item: object) -> None:
+        if isinstance(item, Update):
+            durable = self._take(item, self.received_at)
+            if durable is not None:
+                waiting = asyncio.ensure_future(durable)
+                self._open.add(waiting)
+                waiting.add_done_callback(self._open.discard)
+
+    async def settled(self) -> None:
+        """Return when everything that was put so far is durable."""
+        if self._open:
+            await asyncio.wait(self._open)
+
+
+class PollRequest(HTTPXRequest):
+    """Carries `getUpdates`. Each poll confirms the updates of the one before, so it waits until they are durable."""
+
+    def __init__(self, inbox: Inbox, clock: Clock, **options: Any) -> None:
+        super().__init__(**options)
+        self._inbox = inbox
+        self._clock = clock
+        self.alive_at = clock.now()
+        """When the last poll ended with any answer, seconds of `Clock.now`."""
+        self.unauthorized = asyncio.Event()
+        """Set when Telegram refused the token; the library's loop has ended then."""
+
+    async def do_request(self, *args: Any, **options: Any) -> tuple[int, bytes]:
+        await self._inbox.settled()
+        status, body = await super().do_request(*args, **options)
+        self.alive_at = self._inbox.received_at = self._clock.now()
+        if status in (401, 404):
+            self.unauthorized.set()
+        return status, body

@@ -1,0 +1,109 @@
+"""Where one answer goes, and the messages that it becomes."""
+
+from clawdbot.chat import File, Frame, Limits, State
+from clawdbot.errors import Rejected
+from clawdbot_telegram.calls import Calls, is_picture
+from clawdbot_telegram.place import Place
+from clawdbot_telegram.render import Drawn, Renderer
+
+CAPTIONED = "c"
+"""Ends the ref of a file whose caption is the text."""
+
+NO_TEXT = Drawn("", ())
+
+
+class TelegramReply:
+    """A `Reply` in one place. Telegram has nothing ephemeral: a private frame is seen by everybody in a group."""
+
+    def __init__(self, place: Place, calls: Calls, limits: Limits, renderer: Renderer, caption_limit: int) -> None:
+        self._place = place
+        self._calls = calls
+        self._limits = limits
+        self._renderer = renderer
+        self._caption_limit = caption_limit
+        self._begun: dict[str, TelegramPost] = {}
+        """By key, parts whose text was posted but not yet all of their files: another try goes on from there."""
+
+    @property
+    def ref(self) -> str:
+        return self._place.ref
+
+    @property
+    def limits(self) -> Limits:
+        return self._limits
+
+    async def send(self, frame: Frame, key: str) -> "TelegramPost":
+        """Telegram cannot recognise a repeated send: after `Unsure` another try may show the part twice."""
+        post = self._begun.get(key) or await self._begin(frame)
+        if frame.files:
+            self._begun[key] = post
+            await post.attach(frame.files)
+            del self._begun[key]
+        return post
+
+    def post(self, ref: str) -> "TelegramPost":
+        message = int(ref.removesuffix(CAPTIONED))
+        return TelegramPost(message, self._calls, self._renderer, captioned=ref.endswith(CAPTIONED))
+
+    async def typing(self) -> None:
+        await self._calls.typing()
+
+    async def _begin(self, frame: Frame) -> "TelegramPost":
+        """Post the text, as the caption of the first file where that makes one message of two."""
+        drawn = self._renderer.draw(frame.text)
+        file = frame.files[0] if frame.files else None
+        if file and (not drawn.text or (is_picture(file) and drawn.units <= self._caption_limit)):
+            message = await self._calls.send_file(file, drawn, has_stop(frame))
+            return TelegramPost(message, self._calls, self._renderer, captioned=True, attached={file.name})
+        message = await self._calls.send_text(visible(drawn), has_stop(frame))
+        return TelegramPost(message, self._calls, self._renderer)
+
+
+class TelegramPost:
+    """A `Post`: one message of the bot's. ``captioned``: its text is a caption; ``attached``: the files it has."""
+
+    def __init__(
+        self,
+        message: int,
+        calls: Calls,
+        renderer: Renderer,
+        *,
+        captioned: bool = False,
+        attached: set[str] | None = None,
+    ) -> None:
+        self._message = message
+        self._calls = calls
+        self._renderer = renderer
+        self._captioned = captioned
+        self._attached = attached or set()
+
+    @property
+    def ref(self) -> str:
+        return f"{self._message}{CAPTIONED if self._captioned else ''}"
+
+    async def edit(self, frame: Frame) -> None:
+        drawn = self._renderer.draw(frame.text)
+        if self._captioned:
+            await self._calls.edit_caption(self._message, drawn, has_stop(frame))
+        else:
+            await self._calls.edit_text(self._message, visible(drawn), has_stop(frame))
+        await self.attach(frame.files)
+
+    async def attach(self, files: tuple[File, ...]) -> None:
+        """Post those of ``files`` that are not there yet, a message each. Raises `DeliveryError`."""
+        for file in files:
+            if file.name not in self._attached:
+                await self._calls.send_file(file, NO_TEXT)
+                self._attached.add(file.name)
+
+
+def has_stop(frame: Frame) -> bool:
+    """Whether a Stop button belongs below ``frame``: only below the last message of an answer that still grows."""
+    return frame.last and frame.state in (State.WAITING, State.STREAMING)
+
+
+def visible(drawn: Drawn) -> Drawn:
+    """``drawn``, if it shows anything: Telegram refuses an empty message. Raises `Rejected`."""
+    if not drawn.text.strip():
+        raise Rejected("Nothing of this text would be seen.")
+    return drawn

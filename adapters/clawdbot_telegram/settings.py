@@ -1,0 +1,84 @@
+"""The settings of the Telegram adapter: the table ``[adapters.telegram]``."""
+
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt, SecretStr
+
+from clawdbot.chat import Bucket, Limits, Pace, Rate
+from clawdbot_telegram.render import Renderer
+
+
+class Section(BaseModel):
+    """A table that refuses keys it does not know and cannot be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ChatLimits(Section):
+    """What one kind of chat allows, and how fast an answer grows there. Times in seconds."""
+
+    rates: tuple[tuple[PositiveInt, PositiveFloat], ...]
+    """Pairs (calls, seconds): at most so many sends, edits and typing signs together in any so many seconds."""
+    first: tuple[NonNegativeFloat, ...]
+    """Times before the second, third, … frame of an answer."""
+    by_age: tuple[tuple[NonNegativeFloat, PositiveFloat], ...]
+    """Corners (age of the answer, time between its frames)."""
+
+
+PRIVATE = ChatLimits(
+    rates=((3, 1.1), (7, 5.2), (30, 30.0)),
+    first=(0.4, 0.8),
+    by_age=((0.0, 1.0), (30.0, 1.4), (60.0, 3.0)),
+)
+"""Telegram's FAQ: no more than one message a second in a chat, short bursts allowed. A little less, for jitter."""
+
+GROUP = ChatLimits(rates=((3, 1.1), (20, 61.0)), first=(1.5,), by_age=((0.0, 3.5),))
+"""Telegram's FAQ: 20 messages a minute in a group; edits count like messages."""
+
+
+class TelegramSettings(Section):
+    """How to reach Telegram and how much to ask of it. Times in seconds."""
+
+    token: SecretStr | None = None
+    """From @BotFather; None is refused when the adapter starts."""
+    base_url: str = "https://api.telegram.org"
+    """Another one for a Bot API server of one's own."""
+    proxy: SecretStr | None = None
+    """The URL of an HTTP proxy, with its password if it has one."""
+    poll_timeout: PositiveInt = 25
+    """How long Telegram may hold a poll that has nothing to bring; 50 at most."""
+    connect_timeout: PositiveFloat = 5.0
+    call_timeout: PositiveFloat = 10.0
+    """How long a call may go without an answer."""
+    upload_timeout: PositiveFloat = 60.0
+    connections: PositiveInt = 256
+    """The most calls at the same time."""
+    keep_warm: PositiveFloat = 25.0
+    """After so long without a call a cheap one is made, so that an answer never waits for a new connection."""
+    stall: PositiveFloat = 120.0
+    """A poll that is this late means that polling has died; the adapter is started anew."""
+    text_limit: PositiveInt = 4096
+    """The most UTF-16 code units of a message."""
+    caption_limit: PositiveInt = 1024
+    entity_limit: PositiveInt = 100
+    """Telegram ignores further styles and links of a message in silence."""
+    private: ChatLimits = PRIVATE
+    group: ChatLimits = GROUP
+    bot_rates: tuple[tuple[PositiveInt, PositiveFloat], ...] = ((30, 1.05),)
+    """What the whole bot may do: about 30 calls a second."""
+
+    def limits(self, chat: int, renderer: Renderer) -> Limits:
+        """What Telegram allows in ``chat``: a person's number is positive, a group's negative."""
+        kind = self.private if chat > 0 else self.group
+        bucket = Bucket(f"telegram:{chat}", _rates(kind.rates))
+        return Limits(
+            fits=renderer.fits,
+            size=self.text_limit,
+            sends=bucket,
+            edits=bucket,
+            typing=bucket,
+            bot=Bucket("telegram", _rates(self.bot_rates)),
+            pace=Pace(kind.first, kind.by_age),
+        )
+
+
+def _rates(pairs: tuple[tuple[int, float], ...]) -> tuple[Rate, ...]:
+    return tuple(Rate(calls, seconds) for calls, seconds in pairs)

@@ -1,0 +1,112 @@
+"""What an update means in the project's vocabulary. Pure."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, MessageEntity, Update, User
+
+from clawdbot import chat
+from clawdbot_telegram.place import Place
+
+KINDS = (Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY)
+"""The updates to ask for."""
+
+
+def understood(update: Update, me: User, received_at: float) -> tuple[chat.Event, Place] | None:
+    """The event and where its answer goes; None when the update is not meant for the bot ``me``."""
+    if update.callback_query:
+        return _pressed(update.callback_query)
+    if update.message:
+        return _message(update.message, me, received_at)
+    if update.edited_message:
+        found = _message(update.edited_message, me, received_at)
+        return found and (chat.Edited(found[0]), found[1])
+    return None
+
+
+def _message(message: Message, me: User, received_at: float) -> tuple[chat.Message, Place] | None:
+    author = message.from_user
+    text = addressed(message, me)
+    if author is None or author.is_bot or not text:
+        return None
+    place = Place(message.chat.id, _topic(message), message.message_id)
+    event = chat.Message(
+        id=f"{place.chat}:{place.message}",
+        conversation=_conversation(place),
+        author=_person(author),
+        text=text,
+        received_at=received_at,
+        sent_at=_posted(message.edit_date or message.date),
+    )
+    return event, place
+
+
+def _pressed(query: CallbackQuery) -> tuple[chat.Pressed, Place] | None:
+    shown = query.message
+    if shown is None or not query.data:
+        return None
+    place = Place(shown.chat.id, _topic(shown), shown.message_id)
+    event = chat.Pressed(_conversation(place), _person(query.from_user), query.data, str(shown.message_id))
+    return event, replace(place, message=0)
+
+
+def addressed(message: Message, me: User) -> str:
+    """The text of ``message`` if it is meant for ``me``, else an empty one.
+
+    In a group that is a command, a mention or a reply to the bot. The mention is taken out; "/name@bot" becomes
+    "/name", and a command for another bot is not for us. "/start", which clients send when the bot is opened, asks for
+    help.
+    """
+    text = message.text or message.caption or ""
+    entities = message.parse_entities() | message.parse_caption_entities()
+    command = next((part for mark, part in entities.items() if mark.type == "bot_command" and mark.offset == 0), None)
+    if command:
+        name, _, bot = command.partition("@")
+        if bot and bot.lower() != (me.username or "").lower():
+            return ""
+        return ("/help" if name == "/start" else name) + text[len(command) :].rstrip()
+    mentions = [mark for mark, part in entities.items() if _names(mark, part, me)]
+    if message.chat.type == "private" or mentions or _answers(message, me):
+        return _without(text, mentions).strip() or text.strip()
+    return ""
+
+
+def _names(mark: MessageEntity, part: str, me: User) -> bool:
+    if mark.type == "text_mention":
+        return mark.user is not None and mark.user.id == me.id
+    return mark.type == "mention" and part[1:].lower() == (me.username or "").lower()
+
+
+def _answers(message: Message, me: User) -> bool:
+    """Whether it replies to the bot; every message in a topic replies, formally, to the one that opened the topic."""
+    answered = message.reply_to_message
+    if answered is None or answered.from_user is None or answered.forum_topic_created:
+        return False
+    return answered.from_user.id == me.id
+
+
+def _without(text: str, marks: list[MessageEntity]) -> str:
+    """``text`` without the marked parts; offsets count UTF-16 code units."""
+    raw = text.encode("utf-16-le", "surrogatepass")
+    for mark in sorted(marks, key=lambda mark: mark.offset, reverse=True):
+        raw = raw[: 2 * mark.offset] + raw[2 * (mark.offset + mark.length) :]
+    return raw.decode("utf-16-le", "surrogatepass")
+
+
+def _topic(message: MaybeInaccessibleMessage) -> int:
+    """The forum topic; 0 for General, and for the threads of replies that ordinary groups have."""
+    if isinstance(message, Message) and message.is_topic_message:
+        return message.message_thread_id or 0
+    return 0
+
+
+def _conversation(place: Place) -> chat.Conversation:
+    return chat.Conversation("telegram", place.chat, topic=place.topic, private=place.private)
+
+
+def _person(user: User) -> chat.Person:
+    return chat.Person(user.id, user.full_name)
+
+
+def _posted(date: datetime) -> float:
+    return date.timestamp()
