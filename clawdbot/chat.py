@@ -249,6 +249,6 @@ class Plugin:
     """What an entry point of the group ``clawdbot.adapters`` names: a platform that can be configured."""
 
     settings: type[BaseModel]
-    """Validates the table ``[adapters.NAME]``; a field ``token`` is filled from CLAWDBOT_NAME_TOKEN when that is set."""
+    """Validates the table ``[adapters.NAME]``; its field ``token`` is filled from CLAWDBOT_NAME_TOKEN."""
     build: Callable[[Any], Adapter]
     """Takes an instance of ``settings``. Must not block or connect."""

@@ -47,9 +47,10 @@ class EngineHost:
         """What is known of the engine that runs or ran last; None before the first one is up."""
         return self._info
 
-    async def engine(self) -> Engine:
-        """The engine, as soon as there is one."""
-        while self._engine is None:
+    async def engine(self, instead_of: Engine | None = None) -> Engine:
+        """The engine, as soon as there is one; not ``instead_of``, which was found dead."""
+        while self._engine is None or self._engine is instead_of:
+            self._changed.clear()
             await self._changed.wait()
         return self._engine
 
@@ -80,6 +81,4 @@ class EngineHost:
         self._engine = engine
         if engine is not None:
             self._info = engine.info
-            self._changed.set()
-        else:
-            self._changed.clear()
+        self._changed.set()

@@ -1,7 +1,7 @@
 """The life of vLLM's child processes: out of the terminal's reach, and never longer than the bot's.
 
-Two things happen otherwise, both seen: Ctrl-C goes to the whole process group, the engine core dies first and the running
-answers with it; and after a kill -9 of the bot core and worker stay with gigabytes of memory.
+Two things happen otherwise, both seen: Ctrl-C goes to the whole process group, the engine core dies first and the
+running answers with it; and after a kill -9 of the bot core and worker stay with gigabytes of memory.
 """
 
 import os
@@ -44,8 +44,8 @@ def prepare_environment() -> None:
 def follow_parent() -> None:
     """Die when the bot dies. vLLM calls this in each of its processes, as a plugin of ``vllm.general_plugins``.
 
-    A thread waits on the bot's pidfd. PR_SET_PDEATHSIG would be shorter, but fires when the *thread* that made the child
-    ends, and the engine is started from a worker thread.
+    A thread waits on the bot's pidfd. PR_SET_PDEATHSIG would be shorter, but fires when the *thread* that made the
+    child ends, and the engine is started from a worker thread.
     """
     parent = int(os.environ.get(PARENT, "0"))
     if parent in (0, os.getpid()):

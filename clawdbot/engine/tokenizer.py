@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import TemplateError
 
 from clawdbot.engine.protocol import Role
 from clawdbot.errors import EngineUnavailable
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 # Stands for the content of a turn while the template is rendered. Private-use characters: no template tests for them.
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -35,14 +38,14 @@ class ChatTokenizer:
 
     async def encode(self, text: str) -> list[int]:
         """See `Tokenizer.encode`."""
-        return await self._run(lambda: self._encode(text))
+        return await self._run(self._encode, text)
 
     async def pieces(self, roles: Sequence[Role]) -> list[list[int]]:
         """See `Tokenizer.pieces`."""
-        return await self._run(lambda: self._pieces(roles))
+        return await self._run(self._pieces, roles)
 
-    async def _run(self, work: Callable[[], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+    async def _run(self, work: Callable[[T], R], value: T) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, value)
 
     def _encode(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)

@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 CPU_CONTEXT = 4096
 """Tokens of context on a CPU unless the configuration says otherwise: more makes prompts nobody wants to wait for."""
 
+SHUTDOWN = 2.0
+"""Seconds that the engine's processes get to end by themselves."""
+
 _DEFAULTS_CPU: dict[str, Any] = {
     # bfloat16 is 4 to 5 times slower without AVX-512, and the demo model's answers were wrong with it.
     "dtype": "float32",
@@ -48,6 +51,13 @@ class VllmEngine:
         self._llm = llm
         self._tokenizer = tokenizer
         self._info = info
+
+    def close(self) -> None:
+        """End the engine's processes; takes up to some seconds."""
+        self._tokenizer.close()
+        self._llm.shutdown(timeout=SHUTDOWN)
+        # Its destructor shuts down once more, which fails when that is left to the end of the interpreter.
+        del self._llm
 
     @property
     def info(self) -> EngineInfo:
@@ -106,9 +116,8 @@ async def open_vllm(model: str, device: str, args: Mapping[str, Any]) -> AsyncIt
             await _warm_up(engine)
         yield engine
     finally:
-        engine._tokenizer.close()
-        # Shielded, since a second cancellation must not leave the core behind; it is limited to some seconds by vLLM.
-        await asyncio.shield(asyncio.to_thread(engine._llm.shutdown, 2.0))
+        # Shielded: a second cancellation must not leave the core behind. vLLM limits the time.
+        await asyncio.shield(asyncio.to_thread(engine.close))
 
 
 async def _warm_up(engine: VllmEngine) -> None:
@@ -217,7 +226,7 @@ def _explained(error: BaseException, model: str, on_cpu: bool) -> EngineUnavaila
         remedy = (
             "Set VLLM_CPU_KVCACHE_SPACE (GiB) lower, or choose a smaller model or [engine.args] max_model_len."
             if on_cpu
-            else "Lower [engine.args] max_model_len or gpu_memory_utilization, choose a smaller or quantized model, or free the GPU."
+            else "Lower [engine.args] max_model_len, choose a smaller or quantized model, or free the GPU."
         )
         return EngineUnavailable(f'There is not enough memory for the model "{model}".', remedy)
     reason = text.splitlines()[0] if text else type(error).__name__

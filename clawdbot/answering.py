@@ -1,0 +1,221 @@
+"""One question on its way: from its turn in the conversation through the engine to the last frame on the screen."""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
+from hashlib import blake2s
+
+from clawdbot import prompt, words
+from clawdbot.chat import Message, Reply, State
+from clawdbot.clock import Clock
+from clawdbot.delivery.live import LiveReply
+from clawdbot.delivery.pace import Budgets
+from clawdbot.engine.host import EngineHost
+from clawdbot.engine.protocol import Engine, Request, Sampling, Usage
+from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong
+from clawdbot.latency import Timing
+from clawdbot.sessions import Sessions, Ticket
+from clawdbot.store import Answer, Store
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How answers are made."""
+
+    system_prompt: str
+    sampling: Sampling
+    history_share: float
+    """The part of the prompt's room that earlier turns may fill, 0 to 1."""
+    most_messages: int
+    """An answer that needs more messages is completed as a file."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is known of one answer while it is made. Times are seconds of `Clock.now`."""
+
+    text: str = ""
+    tokens: list[int] = field(default_factory=list)
+    model: str = ""
+    question_tokens: list[int] | None = None
+    first_turn: int | None = None
+    admitted: float | None = None
+    asked: float | None = None
+    first_token: float | None = None
+    last_token: float | None = None
+    usage: Usage | None = None
+    failure: State | None = None
+    """The state in which a fault leaves the answer; None as long as there was none."""
+
+    def answer(self, state: State) -> Answer:
+        """What of it is stored."""
+        return Answer(self.text, state, self.model, self.question_tokens, self.tokens)
+
+
+def key_of(message: Message) -> str:
+    """Names the answer to ``message`` in 16 characters, the same after a restart."""
+    return blake2s(f"{message.conversation.key}/{message.id}".encode(), digest_size=8).hexdigest()
+
+
+class Answering:
+    """Makes answers; shared by all conversations."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        host: EngineHost,
+        sessions: Sessions,
+        budgets: Budgets,
+        clock: Clock,
+        style: Style,
+        observe: Callable[[Timing], None],
+    ) -> None:
+        """``observe`` is told the timing of every answer, when it is complete and stored."""
+        self._store = store
+        self._host = host
+        self._sessions = sessions
+        self._budgets = budgets
+        self._clock = clock
+        self._style = style
+        self._observe = observe
+
+    async def answer(
+        self, ticket: Ticket, message: Message, reply: Reply, number: int, posts: Sequence[str] = ()
+    ) -> None:
+        """Answer the stored question ``number``; ``posts`` are messages that an earlier try has put up."""
+        draft = Draft()
+        async with AsyncExitStack() as stack:
+            live = await stack.enter_async_context(self._live(message, reply, number, posts))
+            async with ticket:
+                if ahead := self._sessions.ahead(ticket):
+                    live.wait(words.IN_LINE.format(ahead=ahead))
+                # Held until the answer is in the history: the next question's prompt has to see it.
+                await stack.enter_async_context(self._sessions.turn(ticket))
+                live.wait("")
+                await self._write(draft, message, live)
+            await self._conclude(draft, ticket.cut or draft.failure or State.FINAL, message, live, number)
+
+    async def deliver(self, message: Message, reply: Reply, number: int, posts: Sequence[str], answer: Answer) -> None:
+        """Show an answer that an earlier run finished but could not deliver; the model is not asked again."""
+        async with self._live(message, reply, number, posts) as live:
+            await _finish(live, answer.text, answer.state)
+        await self._store.finish(number, answer)
+
+    def _live(self, message: Message, reply: Reply, number: int, posts: Sequence[str]) -> LiveReply:
+        return LiveReply(
+            reply,
+            key=key_of(message),
+            budgets=self._budgets,
+            clock=self._clock,
+            journal=_Journal(self._store, number),
+            posts=posts,
+            most_parts=self._style.most_messages,
+        )
+
+    async def _write(self, draft: Draft, message: Message, live: LiveReply) -> None:
+        """Let the engine write the answer into ``draft`` and onto the screen."""
+        used: Engine | None = None
+        while True:
+            if not self._host.ready:
+                live.wait(words.LOADING if used is None else words.RESTARTING)
+            used = await self._host.engine(instead_of=used)
+            live.wait("")
+            try:
+                await self._generate(used, draft, message, live)
+            except EngineDead:
+                log.exception("the engine died during an answer")
+                if not draft.text:
+                    continue  # nothing was shown, so the question just waits for the next engine
+                draft.failure = State.INTERRUPTED
+            except GenerationFailed:
+                log.exception("an answer failed")
+                draft.failure = State.INTERRUPTED if draft.text else State.FAILED
+            except PromptTooLong as error:
+                draft.text = words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
+                draft.failure = State.FAILED
+            return
+
+    async def _generate(self, engine: Engine, draft: Draft, message: Message, live: LiveReply) -> None:
+        style, info = self._style, engine.info
+        draft.model = info.model
+        within = prompt.room(info.context, style.sampling.max_tokens, style.history_share)
+        history = await self._store.history(message.conversation.key, info.model)
+        made = await prompt.compose(engine.tokenizer, style.system_prompt, history, message.text, within)
+        draft.question_tokens, draft.first_turn = made.question, made.first_turn
+        draft.admitted = draft.asked = self._clock.now()
+        request = Request(f"{key_of(message)}-{draft.asked:.6f}", made.tokens, style.sampling)
+        async with aclosing(engine.generate(request)) as chunks:
+            async for chunk in chunks:
+                draft.last_token = self._clock.now()
+                if draft.first_token is None:
+                    draft.first_token = draft.last_token
+                draft.text += chunk.text
+                draft.tokens += chunk.tokens
+                draft.usage = chunk.usage
+                live.show(draft.text)
+                if live.lost is not None:
+                    return  # nobody can see it any more; closing the generator ends the request
+
+    async def _conclude(self, draft: Draft, state: State, message: Message, live: LiveReply, number: int) -> None:
+        if state is State.FAILED:
+            await self._store.fail(number, state)
+            await _finish(live, draft.text, state)
+            return
+        answer = draft.answer(state)
+        await self._store.answered(number, answer)
+        await _finish(live, draft.text, state)
+        timing = self._timing(draft, state, message, live)
+        await self._store.finish(number, answer, timing, draft.first_turn)
+        self._observe(timing)
+
+    def _timing(self, draft: Draft, state: State, message: Message, live: LiveReply) -> Timing:
+        received = message.received_at
+        now = self._clock.now()
+        usage = draft.usage
+
+        def mark(at: float | None) -> float | None:
+            return None if at is None else at - received
+
+        at = self._clock.wall() - (now - received)
+        return Timing(
+            platform=message.conversation.platform,
+            conversation=message.conversation.key,
+            at=at,
+            platform_delay=None if message.sent_at is None else at - message.sent_at,
+            admitted=mark(draft.admitted),
+            asked=mark(draft.asked),
+            queued=mark(usage.queued if usage else None),
+            scheduled=mark(usage.scheduled if usage else None),
+            first_token=mark(usage.first_token if usage else draft.first_token),
+            showable=mark(live.first_showable),
+            first_visible=mark(live.first_visible),
+            last_token=mark(usage.last_token if usage else draft.last_token),
+            complete=(live.complete or now) - received,
+            prompt_tokens=usage.prompt_tokens if usage else 0,
+            cached_tokens=usage.cached_tokens if usage else 0,
+            output_tokens=usage.output_tokens if usage else len(draft.tokens),
+            state=state.value,
+        )
+
+
+async def _finish(live: LiveReply, text: str, state: State) -> None:
+    try:
+        await live.finish(text, state)
+    except DeliveryError as error:
+        # Gone, forbidden or refused for good: the platform has said its last word.
+        log.warning("an answer cannot be shown: %s", error)
+
+
+class _Journal:
+    """The store's side of one answer on its way to the screen."""
+
+    def __init__(self, store: Store, number: int) -> None:
+        self._store = store
+        self._number = number
+
+    async def posted(self, part: int, post: str) -> None:
+        await self._store.posted(self._number, part, post)

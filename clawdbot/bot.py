@@ -1,0 +1,174 @@
+"""One event in, one answer out: decides what an event is and who has to deal with it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Coroutine, Mapping
+from typing import Any, assert_never
+
+from clawdbot import words
+from clawdbot.access import Access
+from clawdbot.answering import Answering, key_of
+from clawdbot.chat import Adapter, Deleted, Edited, Event, Message, Pressed, Reply, State, Typing
+from clawdbot.clock import Clock
+from clawdbot.commands import Commands, Said, may_stop, split
+from clawdbot.delivery.live import LiveReply
+from clawdbot.delivery.pace import Budgets
+from clawdbot.errors import DeliveryError, StoreError
+from clawdbot.sessions import Sessions, Ticket
+from clawdbot.store import Question, Store, Unfinished
+
+log = logging.getLogger(__name__)
+
+
+class Bot:
+    """The core, seen from an adapter: `receive` is a `clawdbot.chat.Receive`."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        sessions: Sessions,
+        access: Access,
+        commands: Commands,
+        answering: Answering,
+        budgets: Budgets,
+        clock: Clock,
+        longest_question: int,
+        oldest_question: float,
+    ) -> None:
+        """``longest_question`` is in characters, ``oldest_question`` in seconds between posting and receipt."""
+        self._store = store
+        self._sessions = sessions
+        self._access = access
+        self._commands = commands
+        self._answering = answering
+        self._budgets = budgets
+        self._clock = clock
+        self._longest_question = longest_question
+        self._oldest_question = oldest_question
+
+    def receive(self, event: Event, reply: Reply) -> Awaitable[None]:
+        """See `clawdbot.chat.Receive`."""
+        match event:
+            case Message():
+                return asyncio.shield(self._sessions.spawn(self._take(event, reply), _nothing))
+            case Pressed():
+                self._press(event)
+            case Deleted():
+                self._stop_answer_to(event.conversation.key, event.message_id)
+            case Edited() | Typing():
+                pass
+            case _:
+                assert_never(event)
+        return _nothing()
+
+    async def recover(self, adapters: Mapping[str, Adapter]) -> None:
+        """Take up what an earlier run of the bot left unfinished."""
+        for left in await self._store.unfinished():
+            adapter = adapters.get(left.question.message.conversation.platform)
+            if adapter is not None:
+                self._resume(left, adapter.reply(left.question.reply_ref))
+
+    async def _take(self, message: Message, reply: Reply) -> None:
+        """Decide what a message is; returns when it is durable and its answer is under way."""
+        if not self._access.may_talk(message.author, message.conversation):
+            await self._refuse_stranger(message, reply)
+            return
+        if name := split(message.text)[0]:
+            if await self._store.first_seen(message.conversation.platform, message.id):
+                self._sessions.spawn(self._command(name, message, reply), _nothing)
+            return
+        if refusal := self._refusal(message):
+            if await self._store.first_seen(message.conversation.platform, message.id):
+                self._say(refusal, message, reply)
+            return
+        await self._accept(message, reply)
+
+    async def _accept(self, message: Message, reply: Reply) -> None:
+        ticket = Ticket(message.conversation.key, message.id, message.author.id)
+        durable = asyncio.Event()
+
+        async def answer() -> None:
+            try:
+                number = await self._store.ask(Question(message, reply.ref))
+            except StoreError:
+                log.exception("a question could not be stored")
+                self._say(Said(words.NOT_KEPT), message, reply)
+                return
+            finally:
+                durable.set()
+            if number is not None:  # None: it was delivered a second time
+                await self._answering.answer(ticket, message, reply, number)
+
+        # Its place is taken before the first wait, so that a burst meets the limits as they are.
+        self._start(ticket, answer(), message, reply)
+        await durable.wait()
+
+    def _refusal(self, message: Message) -> Said | None:
+        """Why a question is not taken, told before any work is done for it."""
+        if len(message.text) > self._longest_question:
+            size, limit = len(message.text), self._longest_question
+            return Said(words.TOO_LONG.format(size=size, unit="characters", limit=limit))
+        refusal = self._sessions.refusal(message.conversation.key)
+        if refusal is None:
+            return None
+        sentence = {"busy": words.BUSY, "queue": words.QUEUE_FULL, "full": words.FULL}[refusal.reason]
+        return Said(sentence.format(waiting=refusal.waiting))
+
+    async def _refuse_stranger(self, message: Message, reply: Reply) -> None:
+        platform, person = message.conversation.platform, message.author
+        if await self._store.first_refusal(platform, person.id):
+            log.warning("refused %s user %d in %s", platform, person.id, message.conversation.key)
+            self._say(Said(words.REFUSED.format(id=person.id), private=True), message, reply)
+
+    async def _command(self, name: str, message: Message, reply: Reply) -> None:
+        admin = self._access.is_admin(message.conversation.platform, message.author)
+        await self._tell(await self._commands.run(name, message, admin=admin), message, reply)
+
+    def _press(self, event: Pressed) -> None:
+        admin = self._access.is_admin(event.conversation.platform, event.by)
+        if event.control != "stop":
+            return
+        for ticket in self._sessions.tickets:
+            if ticket.conversation == event.conversation.key and may_stop(ticket, event.by.id, admin=admin):
+                ticket.stop()
+
+    def _stop_answer_to(self, conversation: str, message_id: str) -> None:
+        for ticket in self._sessions.tickets:
+            if (ticket.conversation, ticket.message_id) == (conversation, message_id):
+                ticket.stop()
+
+    def _resume(self, left: Unfinished, reply: Reply) -> None:
+        message = left.question.message
+        ticket = Ticket(message.conversation.key, message.id, message.author.id)
+        posts = [ref for _, ref in sorted(left.posts.items())]
+        if left.answer is not None:
+            work = self._answering.deliver(message, reply, left.reply, posts, left.answer)
+        else:
+            if self._clock.now() - message.received_at > self._oldest_question:
+                ticket.stop(State.INTERRUPTED)
+            work = self._answering.answer(ticket, message, reply, left.reply, posts)
+        self._start(ticket, work, message, reply)
+
+    def _start(self, ticket: Ticket, work: Coroutine[Any, Any, None], message: Message, reply: Reply) -> None:
+        async def apologise() -> None:
+            await self._tell(Said(""), message, reply, State.FAILED)
+
+        self._sessions.start(ticket, work, apologise)
+
+    def _say(self, said: Said, message: Message, reply: Reply) -> None:
+        """Tell something in a task of its own, so that nobody waits for the platform."""
+        self._sessions.spawn(self._tell(said, message, reply), _nothing)
+
+    async def _tell(self, said: Said, message: Message, reply: Reply, state: State = State.FINAL) -> None:
+        async with LiveReply(
+            reply, key=f"{key_of(message)}.{state[0]}", budgets=self._budgets, clock=self._clock
+        ) as live:
+            try:
+                await live.finish(said.text, state, said.files, private=said.private)
+            except DeliveryError as error:
+                log.warning("a notice cannot be shown: %s", error)
+
+
+async def _nothing() -> None:
+    """Nothing is left to do or to wait for."""

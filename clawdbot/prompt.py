@@ -1,0 +1,93 @@
+"""From a conversation to the prompt that fits the model's context and keeps its beginning as long as possible.
+
+vLLM's prefix cache makes a follow-up cost only its new tokens, as long as the prompt begins as the last one did.
+Dropping the oldest turn on every message would change the beginning every time; so nothing is dropped until the room is
+full, and then enough in one go that it takes long to fill again.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clawdbot.engine.protocol import Role, Tokenizer
+from clawdbot.errors import PromptTooLong
+from clawdbot.store import Turn
+
+KEEP = 0.5
+"""What is kept of the history's room when it overflows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many tokens of the context a prompt may take."""
+
+    prompt: int
+    history: int
+    """The part of it that earlier turns may fill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt ready for the engine."""
+
+    tokens: list[int]
+    question: list[int]
+    """The question's own tokens, to be kept in the history."""
+    first_turn: int | None
+    """`Turn.id` where the history begins from now on; None when nothing was dropped."""
+
+
+def room(context: int, answer: int, history_share: float) -> Room:
+    """Divide a context of so many tokens, with up to ``answer`` of them (half of it at most) kept for the answer."""
+    prompt = context - min(answer, context // 2)
+    return Room(prompt, int(prompt * history_share))
+
+
+def exchanges_to_drop(costs: Sequence[int], available: int) -> int:
+    """How many of the oldest exchanges have to go, given each one's tokens and what is ``available`` for all."""
+    total = sum(costs)
+    if total <= available:
+        return 0
+    dropped = 0
+    while dropped < len(costs) and total > available * KEEP:
+        total -= costs[dropped]
+        dropped += 1
+    return dropped
+
+
+def assemble(pieces: Sequence[Sequence[int]], contents: Sequence[Sequence[int]]) -> list[int]:
+    """Put the contents of the turns between the pieces of the template (one more than contents)."""
+    tokens = list(pieces[0])
+    for content, piece in zip(contents, pieces[1:], strict=True):
+        tokens += content
+        tokens += piece
+    return tokens
+
+
+async def compose(tokenizer: Tokenizer, system: str, history: Sequence[Turn], question: str, within: Room) -> Prompt:
+    """The prompt that asks ``question`` after ``history`` (user and assistant turns in pairs, oldest first).
+
+    Raises `PromptTooLong` when the question does not fit even without any history.
+    """
+    opening: list[Role] = ["system"] if system else []
+    asked, *head = await asyncio.gather(*(tokenizer.encode(text) for text in (question, system) if text))
+    contents = [turn.tokens if turn.tokens is not None else await tokenizer.encode(turn.text) for turn in history]
+    roles: list[Role] = [*opening, *(turn.role for turn in history), "user"]
+    pieces = await tokenizer.pieces(roles)
+
+    fixed = sum(map(len, head)) + len(asked) + sum(map(len, pieces[: len(opening)])) + sum(map(len, pieces[-2:]))
+    if fixed > within.prompt:
+        raise PromptTooLong(len(asked), within.prompt - (fixed - len(asked)))
+    sizes = [len(piece) + len(content) for piece, content in zip(pieces[len(opening) : -2], contents, strict=True)]
+    exchanges = [sum(sizes[start : start + 2]) for start in range(0, len(sizes), 2)]
+    dropped = 2 * exchanges_to_drop(exchanges, min(within.history, within.prompt - fixed))
+    if dropped:
+        pieces = await tokenizer.pieces([*opening, *(turn.role for turn in history[dropped:]), "user"])
+    tokens = assemble(pieces, [*head, *contents[dropped:], asked])
+    return Prompt(tokens, asked, _first_kept(history, dropped))
+
+
+def _first_kept(history: Sequence[Turn], dropped: int) -> int | None:
+    if not dropped:
+        return None
+    return history[dropped].id if dropped < len(history) else history[-1].id + 1

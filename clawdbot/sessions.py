@@ -1,0 +1,171 @@
+"""Order inside a conversation, limits across all of them, and the means to stop an answer wherever it is.
+
+One task an answer, owned here: only so can Stop and shutdown reach it.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal
+
+from clawdbot.chat import State
+from clawdbot.clock import Clock
+
+log = logging.getLogger(__name__)
+
+LAST_WORDS = 5.0
+"""Seconds that a shutdown leaves for the marks under interrupted answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many answers there may be."""
+
+    concurrent: int
+    """Being made at the same time, over all conversations."""
+    waiting: int
+    """Waiting, over all conversations."""
+    queue: int
+    """Waiting in one conversation."""
+    busy: Literal["queue", "refuse"] = "queue"
+    """What a question meets while its conversation's last one is being answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a question is not taken: "busy" or "queue" (its conversation), "full" (all); ``waiting`` are ahead of it."""
+
+    reason: Literal["busy", "queue", "full"]
+    waiting: int
+
+
+class Ticket:
+    """One answer under way.
+
+    Used as a block: ``async with ticket:`` is left early, without an error, when somebody calls `stop`.
+    """
+
+    def __init__(self, conversation: str, message_id: str, asker: int) -> None:
+        self.conversation = conversation
+        self.message_id = message_id
+        self.asker = asker
+        self.cut: State | None = None
+        """Why the answer was cut short; None as long as it was not."""
+        self._task: asyncio.Task[Any] | None = None
+        """The task inside the block."""
+
+    def stop(self, state: State = State.STOPPED) -> None:
+        """End the block, now or as soon as it is entered. The first reason counts."""
+        if self.cut is None:
+            self.cut = state
+            if self._task is not None:
+                self._task.cancel()
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.current_task()
+        if self.cut is not None and self._task is not None:
+            self._task.cancel()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        task, self._task = self._task, None
+        if self.cut is None or task is None:
+            return False
+        # `stop` cancelled the task once; whatever is left then is a cancellation from elsewhere, which goes on.
+        return task.uncancel() == 0 and kind is not None and issubclass(kind, asyncio.CancelledError)
+
+
+class Sessions:
+    """All answers under way."""
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._slots = asyncio.Semaphore(limits.concurrent)
+        self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._tickets: dict[Ticket, asyncio.Task[None]] = {}
+        """Answers from being accepted to being finished, oldest first."""
+        self._others: set[asyncio.Task[Any]] = set()
+        """Everything else that the bot does on its own account."""
+        self._numbers = itertools.count()
+
+    @property
+    def tickets(self) -> list[Ticket]:
+        """The answers under way or waiting, oldest first."""
+        return list(self._tickets)
+
+    def refusal(self, conversation: str) -> Refusal | None:
+        """Whether one more question of ``conversation`` has to be refused now, and why."""
+        here = sum(ticket.conversation == conversation for ticket in self._tickets)
+        if here and self._limits.busy == "refuse":
+            return Refusal("busy", here)
+        if here > self._limits.queue:
+            return Refusal("queue", here - 1)
+        if len(self._tickets) >= self._limits.concurrent + self._limits.waiting:
+            return Refusal("full", len(self._tickets) - self._limits.concurrent)
+        return None
+
+    def ahead(self, ticket: Ticket) -> int:
+        """How many answers are before it: in its own conversation, and for want of a slot."""
+        older = list(itertools.takewhile(lambda other: other is not ticket, self._tickets))
+        own = sum(other.conversation == ticket.conversation for other in older)
+        return max(own, len(older) - self._limits.concurrent + 1, 0)
+
+    def start(
+        self, ticket: Ticket, work: Coroutine[Any, Any, None], apologise: Callable[[], Awaitable[None]]
+    ) -> asyncio.Task[None]:
+        """Run ``work`` as the ticket's task; ``apologise`` when it fails in a way that nobody foresaw."""
+        task = asyncio.create_task(self._guarded(work, apologise), name=f"answer {next(self._numbers)}")
+        self._tickets[ticket] = task
+        task.add_done_callback(lambda _: self._leave(ticket))
+        return task
+
+    def spawn(self, work: Coroutine[Any, Any, None], apologise: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+        """Run something that is no answer: a command, a refusal, the taking in of an event."""
+        task = asyncio.create_task(self._guarded(work, apologise))
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
+        return task
+
+    @asynccontextmanager
+    async def turn(self, ticket: Ticket) -> AsyncIterator[None]:
+        """The conversation's turn first, then a slot: the other order lets one conversation eat every slot."""
+        async with self._turns[ticket.conversation], self._slots:
+            yield
+
+    async def idle(self) -> None:
+        """Return when nothing is under way."""
+        while pending := [*self._tickets.values(), *self._others]:
+            await asyncio.wait(pending)
+
+    async def drain(self, seconds: float) -> None:
+        """Let running answers finish for so long, then mark them as interrupted and let those marks be shown."""
+        idle = asyncio.ensure_future(self.idle())
+        patience = asyncio.ensure_future(self._clock.sleep(seconds))
+        await asyncio.wait({idle, patience}, return_when=asyncio.FIRST_COMPLETED)
+        patience.cancel()
+        for ticket in self.tickets:
+            ticket.stop(State.INTERRUPTED)
+        await asyncio.wait({idle}, timeout=LAST_WORDS)
+        # What a platform still refuses is in the store; the next start delivers it.
+        for task in [*self._tickets.values(), *self._others]:
+            task.cancel()
+        await idle
+
+    async def _guarded(self, work: Coroutine[Any, Any, None], apologise: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work
+        except Exception:  # the one place where an unforeseen fault ends: one answer fails, the bot goes on
+            log.exception("something unforeseen went wrong")
+            await apologise()
+
+    def _leave(self, ticket: Ticket) -> None:
+        del self._tickets[ticket]
+        if not any(other.conversation == ticket.conversation for other in self._tickets):
+            self._turns.pop(ticket.conversation, None)

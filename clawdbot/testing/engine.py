@@ -1,0 +1,134 @@
+"""An engine that writes what a script says, at the pace that it says."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from clawdbot.clock import Clock
+from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Role, Usage
+from clawdbot.errors import EngineDead, GenerationFailed, PromptTooLong
+
+INFO = EngineInfo(
+    model="scripted",
+    device="none",
+    version="script 1",
+    context=8192,
+    chunked_prefill=True,
+    step_budget=2048,
+    long_prefill=1024,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One answer: its tokens and when they come."""
+
+    tokens: Sequence[str]
+    first: float = 0.0
+    """Seconds to the first token."""
+    gap: float = 0.0
+    """Seconds between tokens."""
+    fails: bool = False
+    """Whether it ends in `GenerationFailed` after the last token."""
+
+
+class CharacterTokenizer:
+    """One token for each character; special tokens are negative."""
+
+    async def encode(self, text: str) -> list[int]:
+        """See `Tokenizer.encode`."""
+        return [ord(character) for character in text]
+
+    async def pieces(self, roles: Sequence[Role]) -> list[list[int]]:
+        """See `Tokenizer.pieces`: -1 opens a turn, followed by -2, -3 or -4 for its role; -5 closes it."""
+        role_token = {"system": -2, "user": -3, "assistant": -4}
+        opened = [[-1, role_token[role]] for role in roles] + [[-1, role_token["assistant"]]]
+        return [opening if number == 0 else [-5, *opening] for number, opening in enumerate(opened)]
+
+
+class ScriptedEngine:
+    """An `Engine` without a model: ``script`` makes the answer from the request.
+
+    ``requests`` are those that it was asked; ``running`` and ``aborted`` hold ids. `die` is what happens when the core
+    process is killed.
+    """
+
+    def __init__(self, script: Callable[[Request], Script], clock: Clock, info: EngineInfo = INFO) -> None:
+        self._script = script
+        self._clock = clock
+        self._info = info
+        self._tokenizer = CharacterTokenizer()
+        self._dead = asyncio.Event()
+        self.requests: list[Request] = []
+        self.asked_at: dict[str, float] = {}
+        """When each request came, seconds of `Clock.now`, by id."""
+        self.running: set[str] = set()
+        self.aborted: set[str] = set()
+
+    @property
+    def info(self) -> EngineInfo:
+        """See `Engine.info`."""
+        return self._info
+
+    @property
+    def tokenizer(self) -> CharacterTokenizer:
+        """See `Engine.tokenizer`."""
+        return self._tokenizer
+
+    def die(self) -> None:
+        """End all that runs with `EngineDead`."""
+        self._dead.set()
+
+    async def died(self) -> None:
+        """See `OpenedEngine.died`."""
+        await self._dead.wait()
+
+    async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """See `Engine.generate`."""
+        if len(request.prompt) >= self._info.context:
+            raise PromptTooLong(len(request.prompt), self._info.context - 1)
+        asked = self._clock.now()
+        self.requests.append(request)
+        self.asked_at[request.id] = asked
+        self.running.add(request.id)
+        finished = False
+        try:
+            async for chunk in self._write(request, asked):
+                finished = chunk.finish is not None
+                yield chunk
+        finally:
+            self.running.discard(request.id)
+            if not finished:
+                self.aborted.add(request.id)
+
+    async def _write(self, request: Request, asked: float) -> AsyncGenerator[Chunk, None]:
+        script = self._script(request)
+        first = asked + script.first
+        for number, token in enumerate(script.tokens):
+            # Counted from the start, so that late wake-ups do not add up.
+            await self._until(first + number * script.gap)
+            yield Chunk(token, [ord(character) for character in token])
+        if script.fails:
+            raise GenerationFailed("The script says so.")
+        # Stamps lie where the script puts them: they are the engine's, not the reader's.
+        last = first + max(0, len(script.tokens) - 1) * script.gap
+        usage = Usage(asked, asked, first, last, len(request.prompt), 0, len(script.tokens))
+        yield Chunk("", [], "stop", usage)
+
+    async def _until(self, when: float) -> None:
+        sleeping = asyncio.ensure_future(self._clock.sleep(when - self._clock.now()))
+        dying = asyncio.ensure_future(self._dead.wait())
+        try:
+            await asyncio.wait({sleeping, dying}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            dying.cancel()
+        if self._dead.is_set():
+            raise EngineDead("The scripted engine was told to die.")
+
+
+@asynccontextmanager
+async def opened(engine: ScriptedEngine) -> AsyncIterator[ScriptedEngine]:
+    """What an `EngineHost` opens when the engine is there already."""
+    yield engine
