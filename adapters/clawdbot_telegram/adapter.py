@@ -143,7 +143,7 @@ class TelegramAdapter:
                 if updater.running:
                     await updater.stop()
         except (TelegramError, TimeoutError) as error:
-            logger.warning("Telegram: no orderly end of polling (%s)", error)
+            logger.warning("Telegram: no orderly end of polling (%r)", error)
         await updater.shutdown()
         for request in requests:
             await request.shutdown()

@@ -24,7 +24,7 @@ class ChatLimits(Section):
 
 
 PRIVATE = ChatLimits(
-    rates=((3, 1.1), (7, 5.2), (30, 30.0)),
+    rates=((3, 1.1), (7, 5.2), (34, 30.5)),
     first=(0.4, 0.8),
     by_age=((0.0, 1.0), (30.0, 1.4), (60.0, 3.0)),
 )

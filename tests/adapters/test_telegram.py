@@ -74,10 +74,9 @@ async def serving(sim: SimTelegram, desk: Desk | None = None, **options: object)
     settings = TelegramSettings(token=SecretStr(sim.token), base_url=sim.url).model_copy(update=options)
     adapter = TelegramAdapter(settings)
     desk = desk or Desk()
-    menus = sim.counted("setMyCommands") + 2
     serving = asyncio.create_task(adapter.run(desk.receive))
     try:
-        await sim.until(lambda: sim.counted("setMyCommands") == menus or serving.done())
+        await sim.until(lambda: sim.polling or serving.done())
         yield Running(sim, adapter, desk)
     finally:
         serving.cancel()
@@ -168,9 +167,9 @@ class TestQuestions:
     async def test_a_batch_does_not_wait_for_its_first_question(self, sim: SimTelegram) -> None:
         desk = Desk()
         desk.durable.clear()
-        sim.say(ME, "one")
-        sim.say(8, "two")
         async with serving(sim, desk):
+            sim.say(ME, "one")
+            sim.say(8, "two")
             texts = [(await desk.question())[0].text for _ in range(2)]
             assert (texts, sim.unconfirmed) == (["one", "two"], 2)
             desk.durable.set()
@@ -277,6 +276,7 @@ class TestAnswers:
 
     async def test_the_menu_offers_the_commands(self, bot: Running) -> None:
         names = ["new", "stop", "latency", "help"]
+        await bot.sim.until(lambda: len(bot.sim.menus) == 2)
         assert bot.sim.menus == {"all_private_chats": names, "all_group_chats": names}
 
 

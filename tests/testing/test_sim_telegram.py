@@ -211,7 +211,7 @@ class TestUpdates:
     async def test_a_poll_waits_for_the_next_one(self, sim: SimTelegram, bot: Bot) -> None:
         (first,) = await bot.get_updates()
         poll = asyncio.create_task(bot.get_updates(offset=first.update_id + 1, timeout=30))
-        await sim.until(lambda: sim.unconfirmed == 0)
+        await sim.until(lambda: sim.polling)
         sim.say(ME, "more")
         assert [update.message and update.message.text for update in await poll] == ["more"]
 
@@ -224,7 +224,7 @@ class TestUpdates:
         (first,) = await bot.get_updates()
         offset = first.update_id + 1
         poll = asyncio.create_task(bot.get_updates(offset=offset, timeout=30))
-        await sim.until(lambda: sim.unconfirmed == 0)
+        await sim.until(lambda: sim.polling)
         async with connected(sim) as other:
             await other.get_updates(offset=offset)
         with pytest.raises(Conflict):

@@ -1,8 +1,22 @@
 """A simulated Telegram: the Bot API over real HTTP with its limits and whims, and people who write to the bot."""
 
+from clawdbot.testing.telegram.harness import TelegramHarness
 from clawdbot.testing.telegram.rules import Allowance
 from clawdbot.testing.telegram.server import Call, Verdict
 from clawdbot.testing.telegram.sim import SimTelegram
 from clawdbot.testing.telegram.world import Button, Chat, Entity, Kind, Look, Shown, User
 
-__all__ = ["Allowance", "Button", "Call", "Chat", "Entity", "Kind", "Look", "Shown", "SimTelegram", "User", "Verdict"]
+__all__ = [
+    "Allowance",
+    "Button",
+    "Call",
+    "Chat",
+    "Entity",
+    "Kind",
+    "Look",
+    "Shown",
+    "SimTelegram",
+    "TelegramHarness",
+    "User",
+    "Verdict",
+]

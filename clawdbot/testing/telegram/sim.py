@@ -102,6 +102,11 @@ class SimTelegram:
         """Updates that would be delivered again."""
         return len(self._updates.pending)
 
+    @property
+    def polling(self) -> bool:
+        """Whether the bot waits for updates now."""
+        return self._updates.polling
+
     def answers(self, chat: int, topic: int | None = None) -> list[Shown]:
         """The bot's messages that are on the screen of ``chat`` now, in one ``topic`` or in all."""
         found = self._world.chat(chat).messages

@@ -29,6 +29,11 @@ class Updates:
         """Not confirmed yet, oldest first."""
         self.closing = False
 
+    @property
+    def polling(self) -> bool:
+        """Whether a poll waits now."""
+        return self._poller is not None
+
     def push(self, kind: str, body: Json) -> int | None:
         """Queue an update; its id, or None when the bot has not asked for this kind."""
         if self._allowed and kind not in self._allowed:
