@@ -95,17 +95,18 @@ class Session(discord.Client):
 
     async def on_connect(self) -> None:
         self._set_online(True)
+        log.info("Discord: connected as %s (%d)", self.user, self._me)
+        await self._catch_up(0)
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        # discord.py says "ready" only some seconds later, and even after the client was closed.
+        await self._catch_up(guild.id)
 
     async def on_resumed(self) -> None:
         self._set_online(True)
 
     async def on_disconnect(self) -> None:
         self._set_online(False)
-
-    async def on_ready(self) -> None:
-        log.info("Discord: connected as %s (%d)", self.user, self._me)
-        for channel, (guild, last) in tuple(self._seen.items()):
-            await self._catch_up(channel, guild, last)
 
     async def on_message(self, message: discord.Message) -> None:
         await self._take(message, self._clock.now())
@@ -168,12 +169,16 @@ class Session(discord.Client):
         if to_bot:
             await self._receive(events.question(message, self._me, received_at), self._reply(channel, message.id))
 
-    async def _catch_up(self, channel: int, guild: int, last: int) -> None:
-        """Take what was posted in ``channel`` after the message ``last``."""
-        place = self.get_partial_messageable(channel, guild_id=guild or None)
-        async with self._minor_call("fetching missed messages"):
-            async for message in place.history(after=discord.Object(last), limit=MISSED_MESSAGES, oldest_first=True):
-                await self._take(message, self._clock.now())
+    async def _catch_up(self, guild: int) -> None:
+        """Take what was posted in the channels of ``guild`` (0: in private) while nothing could be heard."""
+        for channel, (its_guild, last) in tuple(self._seen.items()):
+            if its_guild != guild:
+                continue
+            place = self.get_partial_messageable(channel, guild_id=guild or None)
+            after = discord.Object(last)
+            async with self._minor_call("fetching missed messages"):
+                async for message in place.history(after=after, limit=MISSED_MESSAGES, oldest_first=True):
+                    await self._take(message, self._clock.now())
 
     async def _deleted(self, channel: int, guild: int | None, message: int) -> None:
         where = events.conversation(channel, guild)
