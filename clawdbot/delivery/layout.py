@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from clawdbot.chat import File, Frame, Limits, State
-from clawdbot.delivery.markdown import heal, marked, showable, visible
+from clawdbot.delivery.markdown import heal, marked, shows, visible
 from clawdbot.delivery.split import Splitter
 
 REST = "*(The rest is in the attached file.)*"
@@ -45,7 +45,7 @@ def _plain(text: str) -> str:
 
 
 def _frames(pieces: Sequence[str], state: State, files: tuple[File, ...] = (), *, private: bool = False) -> list[Frame]:
-    texts = [plain for piece in pieces if showable(plain := _plain(piece))]
+    texts = [plain for piece in pieces if shows(plain := _plain(piece))]
     if not texts and not files:
         return []
     frames = [Frame(text, state, private=private, last=False) for text in texts[:-1]]

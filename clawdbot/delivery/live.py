@@ -7,7 +7,7 @@ from math import inf, isinf
 from types import TracebackType
 from typing import Self
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential, wait_random
 
 from clawdbot.chat import File, Frame, Reply, State
 from clawdbot.clock import Clock, until
@@ -29,7 +29,7 @@ MOST_PARTS = 8
 # Failures of a call that is worth repeating.
 PASSING = (Limited, Unreachable, Unsure)
 
-_backoff = wait_exponential_jitter(initial=0.5, max=30.0, jitter=0.5)
+_backoff = wait_exponential(multiplier=0.5, max=30.0) + wait_random(0.0, 0.5)
 
 
 class LiveReply:
@@ -48,10 +48,14 @@ class LiveReply:
         budgets: Budgets,
         clock: Clock,
         journal: Journal | None = None,
-        posts: Sequence[str] = (),
+        posts: Sequence[str] | None = None,
         most_parts: int = MOST_PARTS,
     ) -> None:
-        """``key`` names the answer in 20 characters at most; ``posts`` are the messages that it has already."""
+        """``key`` names the answer in 20 characters at most.
+
+        An answer that a former process began is taken up again with the same key and with ``posts``, the `Post.ref` of
+        every message that its journal knows, perhaps none.
+        """
         self._reply = reply
         self._budgets = budgets
         self._clock = clock

@@ -180,6 +180,11 @@ def showable(text: str, enough: int = 2) -> int:
     return sum(1 for _ in islice(_characters(heal(text)), enough))
 
 
+def shows(text: str) -> bool:
+    """Whether a reader would see anything of a finished ``text``: a lone fence, list mark or quote mark is nothing."""
+    return any(True for _ in _characters(text))
+
+
 def _characters(text: str) -> Iterator[str]:
     fence: Fence | None = None
     for line in text.splitlines():
@@ -196,7 +201,7 @@ def _seen(char: str) -> bool:
 def marked(text: str, state: State) -> str:
     """A finished text with what its state has to say: a mark below a text that was cut short, a sentence for none."""
     text = visible(text)
-    if not showable(text):
+    if not shows(text):
         return {State.STOPPED: STOPPED, State.INTERRUPTED: INTERRUPTED, State.FAILED: FAILED}.get(state, EMPTY)
     mark = {State.STOPPED: STOPPED, State.INTERRUPTED: INTERRUPTED}.get(state)
     if mark is None:

@@ -19,16 +19,19 @@ class _Part:
     post: Post | None = None
     shown: Frame | None = None
     """What the platform acknowledged last; None while nobody knows what is there."""
+    doubtful: tuple[Frame, ...] = ()
+    """What earlier sends that may have landed were to show: a platform that knows their key shows one of these."""
 
 
 class Parts:
     """An answer as a row of messages; one call at a time changes one of them.
 
+    ``posts`` are the messages that a former process noted, None when there was none; it may have sent one more.
     A call that was begun is never cancelled, whoever waits for it: its outcome is always taken down.
     """
 
     def __init__(
-        self, reply: Reply, *, key: str, budgets: Budgets, clock: Clock, journal: Journal, posts: Sequence[str]
+        self, reply: Reply, *, key: str, budgets: Budgets, clock: Clock, journal: Journal, posts: Sequence[str] | None
     ) -> None:
         self.call: asyncio.Task[None] | None = None
         """The latest call, under way or done."""
@@ -42,7 +45,8 @@ class Parts:
         self._budgets = budgets
         self._clock = clock
         self._journal = journal
-        self._parts = [_Part(reply.post(ref)) for ref in posts]
+        self._taken_up = posts is not None
+        self._parts = [_Part(reply.post(ref)) for ref in posts or ()]
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -93,15 +97,21 @@ class Parts:
             self._budgets.close(closed, self._clock.now() + refusal.retry_after)
             raise
         except Unsure:
-            self.ambiguous_sends += post is None
             part.shown = None
+            if post is None:
+                self.ambiguous_sends += 1
+                part.doubtful = (*part.doubtful, frame)
             raise
         finally:
             self._budgets.arrived(buckets, started, self._clock.now())
-        part.shown = frame
+        part.shown = None if post is None and self._doubt(part, frame) else frame
         self.acknowledged_at = self._clock.now()
         if post is None and part.post is not None:
             await self._note(number, part.post.ref)
+
+    def _doubt(self, part: _Part, frame: Frame) -> bool:
+        """Whether a send may have brought back a message from an earlier one, with another text."""
+        return self._taken_up or any(earlier != frame for earlier in part.doubtful)
 
     async def _note(self, number: int, ref: str) -> None:
         try:
