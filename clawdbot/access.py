@@ -17,12 +17,12 @@ class Access:
 
     def is_admin(self, platform: str, person: Person) -> bool:
         """Whether ``person`` may use admin commands there."""
-        return person.id in self._on(platform).admins
+        return person.owner or person.id in self._on(platform).admins
 
     def may_talk(self, person: Person, where: Conversation) -> bool:
         """Whether a message of ``person`` in ``where`` is answered."""
         on = self._on(where.platform)
-        if person.id in on.admins or person.id in on.users:
+        if person.owner or person.id in on.admins or person.id in on.users:
             return True
         if where.private:
             return False

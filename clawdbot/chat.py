@@ -39,6 +39,8 @@ class Person:
 
     id: int
     name: str
+    owner: bool = False
+    """Whether the adapter vouches that it is the bot's owner: they sit at the machine itself."""
 
 
 @dataclass(frozen=True, slots=True)

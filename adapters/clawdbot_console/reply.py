@@ -1,0 +1,70 @@
+"""One answer on the console."""
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+from clawdbot.chat import Bucket, Frame, Limits, Pace, State
+from clawdbot_console.screen import Screen
+
+_NO_LIMIT = Bucket("console", ())
+
+# A screen takes any text at any time; frames closer than this pace would only flicker.
+LIMITS = Limits(
+    fits=lambda text: True,
+    size=1_000_000,
+    sends=_NO_LIMIT,
+    edits=_NO_LIMIT,
+    typing=None,
+    bot=_NO_LIMIT,
+    pace=Pace(first=(), by_age=((0.0, 0.05),)),
+)
+
+
+class ConsoleReply:
+    """Where one answer goes: below what is on the screen."""
+
+    ref = "console"
+    limits = LIMITS
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._posts = itertools.count(1)
+        self.finished = asyncio.Event()
+        """The answer's last frame is on the screen."""
+
+    async def send(self, frame: Frame, key: str) -> "ConsolePost":
+        """See `Reply.send`."""
+        self._show(frame)
+        return self.post(str(next(self._posts)))
+
+    def post(self, ref: str) -> "ConsolePost":
+        """See `Reply.post`."""
+        return ConsolePost(ref, self._show)
+
+    async def typing(self) -> None:
+        """See `Reply.typing`; a console shows none."""
+
+    def _show(self, frame: Frame) -> None:
+        """Draw ``frame``; the files of a lasting one are written into the current folder."""
+        self._screen.draw(frame.text, lasting=frame.state.lasting, waiting=frame.state is State.WAITING)
+        if not frame.state.lasting:
+            return
+        for file in frame.files:
+            Path(file.name).write_bytes(file.data)
+            self._screen.note(f"(written to {file.name})")
+        if frame.last:
+            self.finished.set()
+
+
+class ConsolePost:
+    """One answer that is on the screen already."""
+
+    def __init__(self, ref: str, show: Callable[[Frame], None]) -> None:
+        self.ref = ref
+        self._show = show
+
+    async def edit(self, frame: Frame) -> None:
+        """See `Post.edit`."""
+        self._show(frame)

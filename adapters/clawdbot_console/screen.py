@@ -1,0 +1,85 @@
+"""How a growing text is drawn: in place on a terminal, as a stream of text elsewhere."""
+
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.text import Text
+
+
+class Screen(Protocol):
+    """Draws one answer."""
+
+    def draw(self, text: str, *, lasting: bool, waiting: bool) -> None:
+        """Show the whole ``text``; ``lasting``: it is complete; ``waiting``: it is a notice, not the answer."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Write a line below."""
+        ...
+
+
+def screen_on(console: Console) -> Screen:
+    """The screen that suits the console."""
+    return Terminal(console) if console.is_terminal else Stream(console)
+
+
+class Terminal:
+    """Draws Markdown in place."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Live | None = None
+
+    def draw(self, text: str, *, lasting: bool, waiting: bool) -> None:
+        """See `Screen.draw`."""
+        if self._live is None:
+            # No thread of its own redraws it: every frame does.
+            self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="visible")
+            self._live.start()
+        self._live.update(Text(text, style="dim") if waiting else Markdown(text), refresh=True)
+        if lasting:
+            self._live.stop()
+            self._live = None
+
+    def note(self, text: str) -> None:
+        """See `Screen.note`."""
+        self._console.print(text, style="dim", markup=False, highlight=False)
+
+
+class Stream:
+    """Writes what a frame adds, so that the output reads well in a pipe or a file."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._written = ""
+
+    def draw(self, text: str, *, lasting: bool, waiting: bool) -> None:
+        """See `Screen.draw`."""
+        if waiting:
+            return
+        if lasting:
+            self._finish(text)
+            return
+        # What closes open Markdown for display goes again with the next frame; it stands behind the last space.
+        stable = text[: max(text.rfind(" "), text.rfind("\n")) + 1]
+        if stable.startswith(self._written):
+            self._write(stable[len(self._written) :])
+            self._written = stable
+
+    def note(self, text: str) -> None:
+        """See `Screen.note`."""
+        self._write(f"{text}\n")
+
+    def _finish(self, text: str) -> None:
+        if text.startswith(self._written):
+            self._write(text[len(self._written) :] + "\n")
+        else:
+            # It was drawn another way while it grew; the whole of it is what counts.
+            self._write(f"\n{text}\n")
+        self._written = ""
+
+    def _write(self, text: str) -> None:
+        self._console.out(text, end="", highlight=False)
+        self._console.file.flush()

@@ -1,0 +1,163 @@
+"""Opens everything in order on one exit stack, serves until told to stop, closes in the reverse order."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from clawdbot.access import Access
+from clawdbot.answering import Answering, Style
+from clawdbot.bot import Bot
+from clawdbot.chat import Adapter, Receive
+from clawdbot.clock import Clock
+from clawdbot.commands import Commands
+from clawdbot.config import Settings
+from clawdbot.delivery.pace import Budgets
+from clawdbot.engine.host import EngineHost, OpenEngine
+from clawdbot.engine.protocol import Sampling
+from clawdbot.errors import AdapterError, Unauthorized
+from clawdbot.latency import Timing
+from clawdbot.ops.gauges import Meter
+from clawdbot.sessions import Limits, Sessions
+from clawdbot.store import Store, open_store
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+"""Seconds before an adapter that failed is run again; doubled each time."""
+STEADY = 60.0
+"""An adapter that ran so many seconds was healthy: its next pause is the first again."""
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The parts of a running bot that others look at."""
+
+    bot: Bot
+    store: Store
+    sessions: Sessions
+    host: EngineHost
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings, open_engine: OpenEngine, clock: Clock, observe: Callable[[Timing], None]
+) -> AsyncIterator[App]:
+    """Everything but adapters, with the engine being started in the background.
+
+    ``observe`` is told the timing of every answer. Raises `StoreError`; what the engine's first start raises comes out
+    of the block as an exception group.
+    """
+    async with AsyncExitStack() as stack:
+        keep = settings.store.keep_days or float("inf")
+        settings.store.path.parent.mkdir(parents=True, exist_ok=True)
+        store = await stack.enter_async_context(open_store(settings.store.path, clock, keep_days=keep))
+        host = EngineHost(open_engine, clock)
+        sessions = Sessions(_limits(settings), clock)
+        app = App(_bot(settings, store, host, sessions, clock, observe), store, sessions, host)
+        async with asyncio.TaskGroup() as group:
+            engine = group.create_task(host.run(), name="engine")
+            try:
+                yield app
+            finally:
+                engine.cancel()
+
+
+async def serve(
+    app: App,
+    adapters: Mapping[str, Adapter],
+    clock: Clock,
+    stop: asyncio.Event,
+    grace: float,
+    receive: Receive | None = None,
+) -> None:
+    """Run the adapters until ``stop`` is set or none is left, then give running answers ``grace`` seconds.
+
+    ``receive`` stands in front of the bot's own. Raises `Unauthorized` when no adapter can be served at all.
+    """
+    receive = receive or app.bot.receive
+    running = [
+        asyncio.create_task(supervise(name, adapter, receive, clock), name=name) for name, adapter in adapters.items()
+    ]
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await app.bot.recover(adapters)
+        served = asyncio.gather(*running, return_exceptions=True)
+        await asyncio.wait({stopping, served}, return_when=asyncio.FIRST_COMPLETED)
+        await app.sessions.drain(grace)
+    finally:
+        for task in (stopping, *running):
+            task.cancel()
+        outcomes = await asyncio.gather(*running, return_exceptions=True)
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Unauthorized)]
+    if failures and len(failures) == len(running):
+        raise failures[-1]
+
+
+async def supervise(name: str, adapter: Adapter, receive: Receive, clock: Clock) -> None:
+    """Keep one adapter running, whatever happens to the others; returns when it ends by itself.
+
+    Raises `Unauthorized`, since only the owner can mend that.
+    """
+    pause = FIRST_PAUSE
+    while True:
+        started = clock.now()
+        try:
+            await adapter.run(receive)
+        except Unauthorized as error:
+            log.error("%s is not served: %s", name, error)  # noqa: TRY400 - the sentence says it all
+            raise
+        except AdapterError as error:
+            log.warning("%s failed and is started again in %.0f s: %s", name, pause, error)
+        except Exception:
+            log.exception("%s failed in an unforeseen way and is started again in %.0f s", name, pause)
+        else:
+            return
+        if clock.now() - started > STEADY:
+            pause = FIRST_PAUSE
+        await clock.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _limits(settings: Settings) -> Limits:
+    chosen = settings.sessions
+    return Limits(chosen.concurrent, chosen.waiting, chosen.queue, chosen.busy)
+
+
+def _bot(
+    settings: Settings,
+    store: Store,
+    host: EngineHost,
+    sessions: Sessions,
+    clock: Clock,
+    observe: Callable[[Timing], None],
+) -> Bot:
+    answers = settings.answers
+    budgets = Budgets()
+    style = Style(
+        system_prompt=answers.system_prompt,
+        sampling=Sampling(answers.max_tokens, answers.temperature, answers.top_p),
+        history_share=answers.history_share,
+        most_messages=answers.max_messages,
+    )
+    return Bot(
+        store=store,
+        sessions=sessions,
+        access=Access(settings.access),
+        commands=Commands(store=store, host=host, sessions=sessions, clock=clock, meter=Meter(os.getpid(), clock)),
+        answering=Answering(
+            store=store,
+            host=host,
+            sessions=sessions,
+            budgets=budgets,
+            clock=clock,
+            style=style,
+            observe=observe,
+        ),
+        budgets=budgets,
+        clock=clock,
+        longest_question=settings.sessions.max_question_chars,
+        oldest_question=settings.sessions.max_age,
+    )

@@ -1,0 +1,187 @@
+"""The commands: ``clawdbot run``, ``chat``, ``model`` and ``bench``."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import uvloop
+from rich.console import Console
+from rich.logging import RichHandler
+
+from clawdbot import __version__, config, plugins
+from clawdbot.app import open_app, serve
+from clawdbot.chat import Event, Reply
+from clawdbot.clock import SystemClock
+from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings
+from clawdbot.engine import models
+from clawdbot.engine.vllm import VllmEngine, open_vllm
+from clawdbot.errors import ClawdBotError, ConfigError
+from clawdbot.latency import Timing, footer
+
+log = logging.getLogger(__name__)
+
+cli = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+model_cli = typer.Typer(no_args_is_help=True, help="The language model's files.")
+cli.add_typer(model_cli, name="model")
+
+ConfigOption = Annotated[Path | None, typer.Option("--config", help="Configuration file (default: ./config.toml).")]
+
+CHATTY = ("httpx", "httpcore", "telegram", "discord", "aiosqlite", "asyncio", "matplotlib", "urllib3")
+"""Libraries whose INFO says too much: httpx logs URLs, and a Telegram URL contains the bot's token."""
+
+
+def main() -> None:
+    """The entry point: errors become sentences and exit codes (2 for the configuration, 1 for the rest)."""
+    with _explained():
+        cli()
+
+
+@cli.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """A chat bot for Discord and Telegram that shows the first word as early as the platform allows."""
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@cli.command()
+def run(config_file: ConfigOption = None) -> None:
+    """Serve the platforms that the configuration names."""
+    settings = config.load(config_file, os.environ)
+    _log_to_stderr(settings.logging.level)
+    _hide_tokens()
+    adapters = plugins.build(settings, plugins.installed())
+    if not adapters:
+        source = str(config_file or config.FILE)
+        raise ConfigError(source, "no platform is enabled. Add a table such as [adapters.telegram].")
+    clock = SystemClock()
+
+    async def serve_platforms(stop: asyncio.Event) -> None:
+        async with open_app(settings, _opener(settings), clock, lambda timing: None) as app:
+            await serve(app, adapters, clock, stop, settings.sessions.drain)
+
+    _run(serve_platforms)
+
+
+@cli.command()
+def chat(
+    config_file: ConfigOption = None,
+    once: Annotated[str | None, typer.Option(help="Answer this one message and leave.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Ignore any configuration; use the demo model.")] = False,
+) -> None:
+    """Talk to the model here; without a configuration it is the demo model, at temperature 0."""
+    configured = not demo and (config_file is not None or config.find(os.environ) is not None)
+    settings = config.load(config_file, os.environ) if configured else _demo()
+    _log_to_stderr("warning" if settings.logging.level == "info" else settings.logging.level)
+    _hide_tokens()
+    console = AdapterTable("--once", {} if once is None else {"once": once}, None)
+    settings = settings.model_copy(update={"adapters": {"console": console}})
+    adapters = plugins.build(settings, plugins.installed())
+    notes = Console(stderr=once is not None)
+    clock = SystemClock()
+
+    def note(timing: Timing) -> None:
+        notes.print(footer(timing), style="dim", markup=False, highlight=False)
+
+    async def talk(stop: asyncio.Event) -> None:
+        async with open_app(settings, _opener(settings), clock, note) as app:
+
+            async def receive(event: Event, reply: Reply) -> None:
+                await app.bot.receive(event, reply)
+                await app.sessions.idle()  # the latency line comes before the next question
+
+            await serve(app, adapters, clock, stop, 0.0, receive)
+
+    _run(talk)
+
+
+@model_cli.command("fetch")
+def fetch(name: Annotated[str, typer.Argument(help='"demo", a folder, or a Hugging Face name.')] = "demo") -> None:
+    """Bring the demo model, or check that a named one loads, and print where it is."""
+    typer.echo(models.resolve(name))
+
+
+def _demo() -> Settings:
+    return Settings(engine=EngineSettings(model="demo"), answers=AnswerSettings(temperature=0.0))
+
+
+def _opener(settings: Settings) -> Callable[[], Any]:
+    chosen = settings.engine
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[VllmEngine]:
+        model = await asyncio.to_thread(models.resolve, chosen.model)
+        async with open_vllm(model, chosen.device, chosen.args) as engine:
+            yield engine
+
+    return opened
+
+
+def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+    """Run ``main`` until it returns; the first Ctrl-C or SIGTERM sets its event, a second one leaves at once."""
+
+    async def until_stopped() -> None:
+        stop = asyncio.Event()
+
+        def on_signal() -> None:
+            if stop.is_set():
+                os._exit(130)
+            stop.set()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, on_signal)
+        await main(stop)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(until_stopped())
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except* ClawdBotError as group:
+        errors = list(_leaves(group))
+        for error in errors:
+            _complain(error)
+        sys.exit(2 if any(isinstance(error, ConfigError) for error in errors) else 1)
+
+
+def _leaves(group: BaseExceptionGroup[ClawdBotError]) -> Iterator[ClawdBotError]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+def _complain(error: ClawdBotError) -> None:
+    if isinstance(error, ConfigError):
+        for fault in error.faults:
+            typer.echo(f"{error.source}: {fault}", err=True)
+    else:
+        typer.echo(str(error), err=True)
+
+
+def _log_to_stderr(level: str) -> None:
+    handler: logging.Handler
+    if sys.stderr.isatty():
+        handler = RichHandler(console=Console(stderr=True), show_path=False)
+        logging.basicConfig(level=level.upper(), format="%(message)s", handlers=[handler])
+    else:
+        logging.basicConfig(level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _hide_tokens(environ: Mapping[str, str] = os.environ) -> None:
+    """Take the bots' tokens out of the environment, which every child process inherits."""
+    for name in [name for name in environ if name.startswith("CLAWDBOT_") and name.endswith("_TOKEN")]:
+        os.environ.pop(name)
