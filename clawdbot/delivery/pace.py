@@ -71,7 +71,7 @@ class _Ledger:
         return (recent[0] + rate.seconds - last) / 2
 
     def forget(self, now: float) -> None:
-        longest = max(rate.seconds for rate in self.rates)
+        longest = max((rate.seconds for rate in self.rates), default=0.0)
         del self.stamps[: bisect_right(self.stamps, now - longest)]
 
     def idle(self, now: float) -> bool:

