@@ -126,7 +126,7 @@ class Rest:
         if fault is not None and not fault.trouble.acted:
             return self._refused_on_purpose(fault, window)
         now = self.world.clock.now()
-        if not route.free and not (verdict := self.windows.whole_bot(now)).granted:
+        if not route.free and not (verdict := self.windows.whole_bot.take(now)).granted:
             return _limited(verdict.reset_after, everywhere=True)
         if window is not None and not (verdict := window.take(now)).granted:
             return _limited(verdict.reset_after)

@@ -49,8 +49,8 @@ class SimDiscord:
         self.gateway = Gateway(self.clock, token, allowed_intents=allowed, heartbeat=heartbeat, rtt=rtt)
         self.world = World(self.clock, self._emit)
         self.interactions = Interactions(self.world)
-        windows = Windows(rates or Rates())
-        self._rest = Rest(self.world, self.interactions, windows, self.faults, token=token, rtt=rtt)
+        self.windows = Windows(rates or Rates())
+        self._rest = Rest(self.world, self.interactions, self.windows, self.faults, token=token, rtt=rtt)
         self._changed = asyncio.Event()
         self._runner: web.AppRunner | None = None
         self.gateway.bot = payloads.of_user(self.world.bot)

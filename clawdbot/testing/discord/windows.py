@@ -56,15 +56,11 @@ class Windows:
     """All windows of one platform."""
 
     rates: Rates
-    _whole_bot: Window = field(init=False)
+    whole_bot: Window = field(init=False)
     _by_key: dict[tuple[str, str], Window] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._whole_bot = Window(self.rates.whole_bot)
-
-    def whole_bot(self, now: float) -> Verdict:
-        """Count one call of the bot's, wherever it goes."""
-        return self._whole_bot.take(now)
+        self.whole_bot = Window(self.rates.whole_bot)
 
     def of(self, kind: str, place: str) -> Window | None:
         """The window that calls of a ``kind`` ("sends") share in a ``place``; None for a kind without a limit."""
