@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Sequence
-from statistics import median
+from math import ceil
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from clawdbot.latency import STAGES, Timing, stages
+from clawdbot.latency import Timing, stages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,17 +20,21 @@ WIDTH, HEIGHT = 1000, 560
 TEXT = 13.0
 INK, FAINT, PAPER = "#24292f", "#d8dee4", "#ffffff"
 
-# Colours that can be told apart by people who see fewer of them; beside each stage's, the colour of figures on it.
-# First visible is drawn wider: on a console the two lie upon each other.
-SERIES = (("first visible", "first_visible", "#d55e00", 4.0), ("TTFT", "first_token", "#0072b2", 2.0))
-WAY = tuple(
-    zip(
-        STAGES,
-        ("#8c959f", "#f0e442", "#e69f00", "#0072b2", "#d55e00"),
-        (PAPER, INK, INK, PAPER, PAPER),
-        strict=False,
-    )
+# Colours that can be told apart by people who see fewer of them.
+SERIES = (
+    ("first visible", "first_visible", "#d55e00", 4.0),
+    ("TTFT", "first_token", "#0072b2", 2.0),
 )
+"""Label, mark, colour and width; the first is drawn wider, since on a console the two lie upon each other."""
+
+WAY = (
+    ("admitted", "#8c959f", PAPER),
+    ("queued", "#f0e442", INK),
+    ("prefill", "#e69f00", INK),
+    ("first token", "#0072b2", PAPER),
+    ("first visible", "#d55e00", PAPER),
+)
+"""The stages up to the first visible text, with their colours and those of the figures on them."""
 
 # More dots hide each other and take long to draw; the lines are made of all answers.
 MOST_DOTS = 400
@@ -70,11 +75,10 @@ def _draw_course(axes: Axes, timings: Sequence[Timing], now: float) -> None:
         known = [(timing.at, getattr(timing, mark)) for timing in timings if getattr(timing, mark) is not None]
         points = [((now - at) / unit, max(seconds, 0.001)) for at, seconds in known]
         if points:
-            dots = points[:: -(-len(points) // MOST_DOTS)]
+            dots = points[:: ceil(len(points) / MOST_DOTS)]
             axes.plot(*_columns(dots), "o", color=colour, markersize=5, alpha=0.3, markeredgewidth=0)
-            axes.plot(
-                *_columns(_corners(points)), "o-", color=colour, linewidth=width, markersize=width + 1.5, label=label
-            )
+            corners = _columns(_corners(points))
+            axes.plot(*corners, "o-", color=colour, linewidth=width, markersize=width + 1.5, label=label)
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     axes.set_ylim(low / 1.4, high * 1.8)
@@ -85,13 +89,13 @@ def _draw_course(axes: Axes, timings: Sequence[Timing], now: float) -> None:
 
 
 def _draw_way(axes: Axes, timings: Sequence[Timing]) -> None:
-    """A column a platform: the median of every stage up to the first visible text, one upon the other."""
+    """A column a platform: what the median time to the first visible text is made of."""
     platforms = [name for name, _ in Counter(timing.platform for timing in timings).most_common(MOST_PLATFORMS)]
-    spent = [[dict(stages(timing)) for timing in timings if timing.platform == name] for name in platforms]
-    medians = [[median(one.get(stage, 0.0) for one in some) for some in spent] for stage, _, _ in WAY]
-    tops = [sum(column) for column in zip(*medians, strict=True)]
+    typical = [_typical([timing for timing in timings if timing.platform == name]) for name in platforms]
+    tops = [sum(spent.values()) for spent in typical]
     feet = [0.0] * len(platforms)
-    for (stage, colour, ink), heights in zip(WAY, medians, strict=True):
+    for stage, colour, ink in WAY:
+        heights = [spent[stage] for spent in typical]
         bars = axes.bar(platforms, heights, 0.62, feet, color=colour, edgecolor=PAPER, label=f"→ {stage}")
         figures = [f"{height * 1000:.0f}" if height > max(tops) * 0.05 else "" for height in heights]
         axes.bar_label(bars, figures, label_type="center", fontsize=TEXT - 1, color=ink)
@@ -100,7 +104,23 @@ def _draw_way(axes: Axes, timings: Sequence[Timing]) -> None:
     # Room for the legend above the columns, and beside a single one.
     axes.set_ylim(0, max(*tops, 0.001) * 1.45)
     axes.set_xlim(-0.6, max(len(platforms), 2) - 0.4)
-    _dress(axes, "What it is made of (medians)")
+    _dress(axes, "What the median is made of")
+
+
+def _typical(timings: Sequence[Timing]) -> dict[str, float]:
+    """The mean of each stage over the middle fifth of the answers.
+
+    Unlike each stage's own median, these add up to about the median of the whole, which the report names.
+    """
+    ordered = sorted(timings, key=lambda timing: sum(_way(timing).values()))
+    skip = 2 * len(ordered) // 5
+    middle = [_way(timing) for timing in ordered[skip : len(ordered) - skip]]
+    return {stage: fmean(spent[stage] for spent in middle) for stage, _, _ in WAY}
+
+
+def _way(timing: Timing) -> dict[str, float]:
+    spent = dict(stages(timing))
+    return {stage: spent.get(stage, 0.0) for stage, _, _ in WAY}
 
 
 def _dress(axes: Axes, title: str) -> None:
@@ -113,9 +133,10 @@ def _dress(axes: Axes, title: str) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(FAINT)
     axes.tick_params(labelsize=TEXT - 1, labelcolor=INK, length=0)
-    axes.yaxis.set_major_locator(
-        LogLocator(subs=(1, 2, 5)) if axes.get_yscale() == "log" else MaxNLocator(6, steps=(1, 2, 5, 10))
-    )
+    if axes.get_yscale() == "log":
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    else:
+        axes.yaxis.set_major_locator(MaxNLocator(6, steps=(1, 2, 5, 10)))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: _duration(seconds)))
     handles, labels = axes.get_legend_handles_labels()
@@ -125,7 +146,7 @@ def _dress(axes: Axes, title: str) -> None:
 
 def _corners(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Medians of runs of neighbours, as many runs as can be seen; few points stay themselves."""
-    run = -(-len(points) // min(MOST_CORNERS, max(12, len(points) // 5)))
+    run = ceil(len(points) / min(MOST_CORNERS, max(12, len(points) // 5)))
     runs = [points[start : start + run] for start in range(0, len(points), run)]
     return [(median(x for x, _ in one), median(y for _, y in one)) for one in runs]
 

@@ -37,7 +37,7 @@ def colours(picture: bytes) -> dict[str, int]:
     """How many pixels of each of the chart's own colours there are."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
     counts = {colour: count for count, colour in image.getcolors(WIDTH * HEIGHT) or []}
-    names = {INK, PAPER, *(colour for *_, colour, _ in SERIES), *(colour for _, colour, _ in WAY)}
+    names = {INK, PAPER, *(colour for _, _, colour, _ in SERIES), *(colour for _, colour, _ in WAY)}
     return {name: counts.get(ImageColor.getrgb(name), 0) for name in names}
 
 
