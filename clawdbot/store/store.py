@@ -74,7 +74,7 @@ async def open_store(
     """Open the database at ``path``, made or brought up to date if need be, and close it at the end of the block.
 
     ``patience``: how many seconds to wait for another program's lock. ``keep_days``: how long timings, events and the
-    refs of finished posts are kept; questions and answers stay. Raises `StoreError`.
+    refs of finished posts are kept (infinity is for ever); questions and answers stay. Raises `StoreError`.
     """
     async with open_database(path, patience) as database:
         async with database.transaction() as write:

@@ -258,6 +258,14 @@ class TestTimings:
             assert await store.first_seen("discord", "5") is True
             assert await texts(store) == ["Why?", "old", "Why?", "new"]
 
+    async def test_endless_days_keep_everything(self, path: Path, clock: ManualClock) -> None:
+        """Whoever has the disk may."""
+        async with open_store(path, clock) as store:
+            await store.first_seen("discord", "5")
+            await clock.advance(10_000 * DAY)
+        async with open_store(path, clock, keep_days=float("inf")) as store:
+            assert await store.first_seen("discord", "5") is False
+
 
 async def test_a_fault_in_the_middle_leaves_no_half_written_answer(store: Store, clock: ManualClock) -> None:
     """The timing cannot be stored: then neither turns nor the reply's end are."""
