@@ -1,6 +1,7 @@
 """The Discord adapter: runs one session after the other and says where answers go."""
 
 import asyncio
+import logging
 from collections import OrderedDict
 from contextlib import suppress
 
@@ -13,6 +14,8 @@ from clawdbot_discord.client import Session
 from clawdbot_discord.reply import ChannelReply
 from clawdbot_discord.settings import DiscordSettings
 from clawdbot_discord.translate import one_session
+
+log = logging.getLogger(__name__)
 
 FAREWELL = 5.0
 """Seconds that closing a session may take."""
@@ -51,6 +54,8 @@ class DiscordAdapter:
         self._session = session
         serving = [asyncio.create_task(session.connect()), asyncio.create_task(session.watch())]
         beside = [asyncio.create_task(session.register()), asyncio.create_task(session.keep_warm())]
+        for task in beside:
+            task.add_done_callback(_log_failure)
         try:
             ended, _ = await asyncio.wait(serving, return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
@@ -65,3 +70,9 @@ class DiscordAdapter:
         if self._session is None:
             raise Unreachable("There is no connection to Discord at present.")
         return self._session
+
+
+def _log_failure(task: "asyncio.Task[None]") -> None:
+    """The bot answers without what these tasks do, but somebody should know."""
+    if not task.cancelled() and (error := task.exception()):
+        log.error("Discord: a task beside the session failed", exc_info=error)

@@ -33,6 +33,12 @@ class Interactions:
         """The registered commands by guild; 0 holds those for everywhere."""
         self.all: list[Interaction] = []
 
+    def register(self, guild: int, commands: list[Json]) -> list[Json]:
+        """Let these be the commands of ``guild`` (0: of everywhere), and no others."""
+        about: Json = {"application_id": str(self.world.bot.id), "version": "1", "type": 1}
+        self.commands[guild] = [{**about, **entry, "id": str(self.world.new_id())} for entry in commands]
+        return self.commands[guild]
+
     def slash(self, channel: Channel, name: str, user: User, options: dict[str, str]) -> Interaction:
         """``user`` calls a command. Raises LookupError when no such command is registered, as no menu would show it."""
         known = {entry["name"]: entry for scope in (0, channel.guild) for entry in self.commands.get(scope, [])}

@@ -172,10 +172,7 @@ class Rest:
         return Answer(self.interactions.commands.get(int(asked.at.get("guild", 0)), []))
 
     def _register(self, asked: Asked) -> Answer:
-        about: Json = {"application_id": str(self.world.bot.id), "version": "1", "type": 1}
-        known = [{**about, **entry, "id": str(self.world.new_id())} for entry in asked.body]
-        self.interactions.commands[int(asked.at.get("guild", 0))] = known
-        return Answer(known)
+        return Answer(self.interactions.register(int(asked.at.get("guild", 0)), asked.body))
 
     def _channel(self, asked: Asked) -> Answer:
         channel = self.world.channel(int(asked.at["channel"]))
