@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, SecretStr, ValidationError
@@ -55,13 +55,13 @@ def _path(data: Mapping[str, Any], detail: ErrorDetails) -> tuple[str | int, ...
     path: list[str | int] = []
     for part in detail["loc"]:
         is_key = isinstance(here, Mapping) and (part in here or detail["type"] == "missing")
-        is_place = isinstance(here, list) and isinstance(part, int) and part < len(here)
         if is_key:
             here = here.get(part)
-        elif is_place:
-            here = here[part]
-        if is_key or is_place:
-            path.append(part)
+        elif isinstance(here, list) and isinstance(part, int):
+            here = here[part] if part < len(here) else None
+        else:
+            continue
+        path.append(part)
     return tuple(path)
 
 
@@ -95,30 +95,34 @@ def _shown(key: str, value: Any) -> str:
     return ""
 
 
-_ALLOWED: dict[str, Callable[[dict[str, Any]], str]] = {
-    "int_type": lambda _: "it must be a whole number.",
-    "int_from_float": lambda _: "it must be a whole number.",
-    "float_type": lambda _: "it must be a number.",
-    "finite_number": lambda _: "it must be a finite number.",
-    "bool_type": lambda _: "it must be true or false.",
-    "string_type": lambda _: "it must be a text in quotes.",
-    "path_type": lambda _: "it must be a path in quotes.",
-    "model_type": lambda _: "it must be a table.",
-    "dict_type": lambda _: "it must be a table.",
-    "mapping_type": lambda _: "it must be a table.",
-    "list_type": lambda _: "it must be a list in square brackets.",
-    "tuple_type": lambda _: "it must be a list in square brackets.",
-    "frozen_set_type": lambda _: "it must be a list in square brackets.",
-    "literal_error": lambda ctx: f"it must be {ctx['expected']}.",
-    "enum": lambda ctx: f"it must be {ctx['expected']}.",
-    "greater_than": lambda ctx: f"it must be more than {ctx['gt']:g}.",
-    "greater_than_equal": lambda ctx: f"it must be at least {ctx['ge']:g}.",
-    "less_than": lambda ctx: f"it must be less than {ctx['lt']:g}.",
-    "less_than_equal": lambda ctx: f"it must be at most {ctx['le']:g}.",
-    "value_error": lambda ctx: str(ctx["error"]),
+_ALLOWED: dict[str, str] = {
+    "int_type": "it must be a whole number.",
+    "int_parsing": "it must be a whole number.",
+    "int_from_float": "it must be a whole number.",
+    "float_type": "it must be a number.",
+    "float_parsing": "it must be a number.",
+    "finite_number": "it must be a finite number.",
+    "bool_type": "it must be true or false.",
+    "bool_parsing": "it must be true or false.",
+    "string_type": "it must be a text in quotes.",
+    "string_pattern_mismatch": "it must match {pattern}",
+    "path_type": "it must be a path in quotes.",
+    "model_type": "it must be a table.",
+    "dict_type": "it must be a table.",
+    "mapping_type": "it must be a table.",
+    "list_type": "it must be a list in square brackets.",
+    "tuple_type": "it must be a list in square brackets.",
+    "frozen_set_type": "it must be a list in square brackets.",
+    "literal_error": "it must be {expected}.",
+    "enum": "it must be {expected}.",
+    "greater_than": "it must be more than {gt:g}.",
+    "greater_than_equal": "it must be at least {ge:g}.",
+    "less_than": "it must be less than {lt:g}.",
+    "less_than_equal": "it must be at most {le:g}.",
+    "value_error": "{error}",
 }
 
 
 def _allowed(detail: ErrorDetails) -> str:
-    say = _ALLOWED.get(detail["type"])
-    return say(detail.get("ctx", {})) if say else f"{detail['msg']}."
+    sentence = _ALLOWED.get(detail["type"])
+    return sentence.format(**detail.get("ctx", {})) if sentence else f"{detail['msg']}."

@@ -31,14 +31,16 @@ def build_one(name: str, table: AdapterTable, known: Mapping[str, EntryPoint]) -
     """The adapter ``name``, with the settings of ``table``. Raises `ConfigError`."""
     plugin = load(name, known, table.source)
     options = dict(table.options)
-    if "token" in plugin.settings.model_fields:
-        if table.token is None and plugin.settings.model_fields["token"].is_required():
+    token = plugin.settings.model_fields.get("token")
+    if token is not None:
+        if table.token is None and token.is_required():
             raise ConfigError(
                 table.source,
                 f"adapters.{name} has no token. Put it into the environment variable {token_variable(name)}, or into "
                 f"a file that adapters.{name}.token_file names.",
             )
-        options["token"] = table.token
+        if table.token is not None:
+            options["token"] = table.token
     return plugin.build(validate(plugin.settings, options, source=table.source, at=("adapters", name)))
 
 
