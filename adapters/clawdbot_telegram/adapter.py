@@ -130,7 +130,7 @@ class TelegramAdapter:
         settings = self._settings
         while not await until(poll.unauthorized, min(settings.keep_warm, settings.stall / 4), self._clock):
             if self._clock.now() - poll.alive_at > settings.stall:
-                raise AdapterError(f"Telegram has not answered a poll for {settings.stall:g} s.")
+                raise AdapterError(f"No poll of Telegram has ended for {settings.stall:g} s.")
             if self._clock.now() - self._called_at >= settings.keep_warm:
                 self._spawn(bot.get_me())
         raise Unauthorized(f"Telegram no longer accepts the bot's token. {HOW_TO_GET_A_TOKEN}")

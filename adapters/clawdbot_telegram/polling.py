@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import httpx
 from telegram import Update
+from telegram.error import NetworkError
 from telegram.request import HTTPXRequest
 
 from clawdbot.clock import Clock
@@ -48,13 +50,19 @@ class PollRequest(HTTPXRequest):
         self._inbox = inbox
         self._clock = clock
         self.alive_at = clock.now()
-        """When the last poll ended with any answer, seconds of `Clock.now`."""
+        """When a poll last went out and ended, in whatever way; seconds of `Clock.now`."""
         self.unauthorized = asyncio.Event()
         """Set when Telegram refused the token; the library's loop has ended then."""
 
     async def do_request(self, *args: Any, **options: Any) -> tuple[int, bytes]:
         await self._inbox.settled()
-        status, body = await super().do_request(*args, **options)
+        try:
+            status, body = await super().do_request(*args, **options)
+        except NetworkError as error:
+            # Without a free connection nothing went out. A pool that never recovers would look like a long quiet night.
+            if not isinstance(error.__cause__, httpx.PoolTimeout):
+                self.alive_at = self._clock.now()
+            raise
         self.alive_at = self._inbox.received_at = self._clock.now()
         if status in (401, 404):
             self.unauthorized.set()

@@ -76,7 +76,7 @@ async def serving(sim: SimTelegram, desk: Desk | None = None, **options: object)
     desk = desk or Desk()
     serving = asyncio.create_task(adapter.run(desk.receive))
     try:
-        await sim.until(lambda: sim.polling or serving.done())
+        await sim.online()
         yield Running(sim, adapter, desk)
     finally:
         serving.cancel()
@@ -148,7 +148,7 @@ class TestQuestions:
     async def test_an_edited_question_arrives_as_edited(self, bot: Running) -> None:
         shown = bot.sim.say(ME, "Waht?")
         await bot.desk.question()
-        bot.sim.change(shown, "What?")
+        bot.sim.edit_question(shown, "What?")
         event, _ = await bot.desk.next()
         assert isinstance(event, Edited)
         assert (event.message.id, event.message.text) == (f"{ME}:{shown.id}", "What?")
@@ -262,7 +262,7 @@ class TestAnswers:
         bot.sim.group(GROUP)
         asked = bot.sim.say(GROUP, "@claw_bot hi", user=ME)
         _, reply = await bot.desk.question()
-        bot.sim.delete(asked)
+        bot.sim.delete_question(asked)
         await reply.send(frame("hello"), "k")
         assert [shown.text for shown in bot.sim.answers(GROUP)] == ["hello"]
 
@@ -289,12 +289,12 @@ class TestFiles:
         post = await reply.send(frame("**The chart**", State.FINAL, self.PICTURE), "k")
         await post.edit(frame("The table", State.FINAL, self.PICTURE))
         (shown,) = bot.sim.answers(ME)
-        assert (shown.text, shown.look.file) == ("The table", "latency.png")
+        assert (shown.text, shown.look.file) == ("The table", self.PICTURE)
 
     async def test_a_long_text_and_a_picture_are_two_messages(self, bot: Running) -> None:
         reply = await bot.asked()
         await reply.send(frame("x" * 1025, State.FINAL, self.PICTURE), "k")
-        assert [(len(one.text), one.look.file) for one in bot.sim.answers(ME)] == [(1025, ""), (0, "latency.png")]
+        assert [(len(one.text), one.look.file) for one in bot.sim.answers(ME)] == [(1025, None), (0, self.PICTURE)]
 
     async def test_another_try_sends_only_the_file_that_is_missing(self, bot: Running) -> None:
         reply = await bot.asked()
@@ -303,14 +303,14 @@ class TestFiles:
         with pytest.raises(Unreachable):
             await reply.send(answer, "k")
         await reply.send(answer, "k")
-        assert [one.look.file for one in bot.sim.answers(ME)] == ["", "answer.md"]
+        assert [one.look.file for one in bot.sim.answers(ME)] == [None, self.TEXT]
 
     async def test_an_edit_adds_a_file_once(self, bot: Running) -> None:
         reply = await bot.asked()
         post = await reply.send(frame("The"), "k")
         for _ in range(2):
             await post.edit(frame("The end", State.FINAL, self.TEXT))
-        assert [one.look.file for one in bot.sim.answers(ME)] == ["", "answer.md"]
+        assert [one.look.file for one in bot.sim.answers(ME)] == [None, self.TEXT]
 
 
 class TestLimitsOfAPlace:
@@ -368,7 +368,7 @@ class TestTrouble:
     async def test_a_lost_message_is_gone(self, bot: Running) -> None:
         reply = await bot.asked()
         post = await reply.send(frame("x"), "k")
-        bot.sim.delete(bot.sim.answers(ME)[0])
+        bot.sim.delete_question(bot.sim.answers(ME)[0])
         with pytest.raises(Gone):
             await post.edit(frame("y"))
 

@@ -10,7 +10,7 @@ from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, MessageEnt
 from telegram.error import BadRequest, Conflict, Forbidden, InvalidToken, NetworkError, RetryAfter, TimedOut
 from telegram.request import HTTPXRequest
 
-from clawdbot.chat import Rate
+from clawdbot.chat import File, Rate
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.faults import Fault, Faults, Trouble
 from clawdbot.testing.telegram import Allowance, SimTelegram, Verdict
@@ -110,7 +110,10 @@ class TestMessages:
         picture = await bot.send_photo(ME, b"png", caption="a chart", filename="chart.png")
         await bot.send_document(ME, b"text", filename="answer.md")
         await bot.edit_message_caption(ME, picture.message_id, caption="the chart")
-        assert [(one.look.file, one.text) for one in sim.answers(ME)] == [("chart.png", "the chart"), ("answer.md", "")]
+        assert [(one.look.file, one.text) for one in sim.answers(ME)] == [
+            (File("chart.png", b"png"), "the chart"),
+            (File("answer.md", b"text"), ""),
+        ]
 
     async def test_a_draft_lives_until_a_message_and_in_private_chats_only(self, sim: SimTelegram, bot: Bot) -> None:
         group = sim.group(-100)
@@ -211,7 +214,7 @@ class TestUpdates:
     async def test_a_poll_waits_for_the_next_one(self, sim: SimTelegram, bot: Bot) -> None:
         (first,) = await bot.get_updates()
         poll = asyncio.create_task(bot.get_updates(offset=first.update_id + 1, timeout=30))
-        await sim.until(lambda: sim.polling)
+        await sim.online()
         sim.say(ME, "more")
         assert [update.message and update.message.text for update in await poll] == ["more"]
 
@@ -224,7 +227,7 @@ class TestUpdates:
         (first,) = await bot.get_updates()
         offset = first.update_id + 1
         poll = asyncio.create_task(bot.get_updates(offset=offset, timeout=30))
-        await sim.until(lambda: sim.polling)
+        await sim.online()
         async with connected(sim) as other:
             await other.get_updates(offset=offset)
         with pytest.raises(Conflict):

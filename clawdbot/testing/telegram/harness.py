@@ -43,7 +43,7 @@ class TelegramHarness:
         await self.sim.__aexit__(kind, error, trace)
 
     async def online(self) -> None:
-        await self.sim.until(lambda: self.sim.polling)
+        await self.sim.online()
 
     def say(self, text: str, place: int = 0) -> None:
         chat, topic = self._places[place]
@@ -63,7 +63,7 @@ class TelegramHarness:
         self.sim.faults.add("editMessageText", Fault(Trouble.LIMITED, seconds))
 
     def delete(self, place: int = 0) -> None:
-        self.sim.delete(self._last(place))
+        self.sim.delete_question(self._last(place))
 
     async def until(self, condition: Callable[[], bool]) -> None:
         await self.sim.until(condition)

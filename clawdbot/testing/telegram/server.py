@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from aiohttp import web
 
+from clawdbot.chat import File
 from clawdbot.clock import Clock, until
 from clawdbot.testing.faults import Fault, Faults, Trouble
 from clawdbot.testing.telegram.methods import SPENDING, Methods
@@ -62,7 +63,8 @@ class Server:
         faults: Faults,
         changed: Callable[[], None],
     ) -> None:
-        self._token = token
+        self.token = token
+        """The one that is accepted."""
         self._methods = methods
         self._clock = clock
         self._allowance = allowance
@@ -101,7 +103,7 @@ class Server:
         return answer
 
     async def _answer(
-        self, token: str, method: str, values: Mapping[str, str], uploads: Mapping[str, str]
+        self, token: str, method: str, values: Mapping[str, str], uploads: Mapping[str, File]
     ) -> web.Response:
         fault = self.faults.take(method)
         if fault and not fault.trouble.acted:
@@ -119,7 +121,7 @@ class Server:
         return web.json_response({"ok": True, "result": result})
 
     async def _act(self, token: str, method: str, fields: Fields) -> object:
-        if token != self._token:
+        if token != self.token:
             raise Refusal(401, "Unauthorized") if ":" in token else Refusal(404, "Not Found")
         known = self._methods.find(method)
         if known is None:
@@ -165,13 +167,13 @@ class Server:
         self._changed()
 
 
-async def _read(request: web.Request) -> tuple[dict[str, str], dict[str, str]]:
-    """The fields of a call and the names of its uploads, from the URL and the body."""
+async def _read(request: web.Request) -> tuple[dict[str, str], dict[str, File]]:
+    """The fields of a call and its uploads, from the URL and the body."""
     values: dict[str, str] = dict(request.query)
-    uploads: dict[str, str] = {}
+    uploads: dict[str, File] = {}
     for name, value in (await request.post()).items():
         if isinstance(value, web.FileField):
-            uploads[name] = value.filename
+            uploads[name] = File(value.filename, value.file.read())
         else:
             values[name] = str(value)
     return values, uploads

@@ -102,11 +102,6 @@ class SimTelegram:
         """Updates that would be delivered again."""
         return len(self._updates.pending)
 
-    @property
-    def polling(self) -> bool:
-        """Whether the bot waits for updates now."""
-        return self._updates.polling
-
     def answers(self, chat: int, topic: int | None = None) -> list[Shown]:
         """The bot's messages that are on the screen of ``chat`` now, in one ``topic`` or in all."""
         found = self._world.chat(chat).messages
@@ -125,6 +120,10 @@ class SimTelegram:
             and (not chat or call.chat == chat)
             for call in self.calls
         )
+
+    async def online(self) -> None:
+        """Wait until the bot waits for updates."""
+        await self.until(lambda: self._updates.polling)
 
     async def until(self, condition: Callable[[], T], seconds: float = 10.0) -> T:
         """Wait until ``condition`` gives something true, asked anew after every change; what it gave.
@@ -169,8 +168,8 @@ class SimTelegram:
         self._deliver("message", shown)
         return shown
 
-    def change(self, shown: Shown, text: str) -> None:
-        """The author edits a message."""
+    def edit_question(self, shown: Shown, text: str) -> None:
+        """Its author changes a message."""
         self._world.change(shown, Look(self.clock.now(), text, _special(text)))
         self._deliver("edited_message", shown)
 
@@ -188,12 +187,16 @@ class SimTelegram:
         """Deliver a message once more, as a new update."""
         self._deliver("message", shown)
 
+    def revoke(self, token: str) -> None:
+        """Let only the new ``token`` be accepted, as when the owner asks for one."""
+        self.token = self._server.token = token
+
     def shut(self, chat: int, why: str = "bot was blocked by the user") -> None:
         """Let the bot write no more in ``chat``."""
         self._world.chat(chat).closed = why
 
-    def delete(self, shown: Shown) -> None:
-        """Somebody deletes a message; a bot is not told."""
+    def delete_question(self, shown: Shown) -> None:
+        """Somebody removes a message, whosever it is; a bot is not told."""
         self._world.delete(shown)
 
     def _deliver(self, kind: str, shown: Shown) -> None:

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from clawdbot.chat import File
 from clawdbot.testing.telegram.world import Json
 
 
@@ -37,10 +38,10 @@ def too_many(seconds: float) -> Refusal:
 class Fields:
     """The parameters of one call: all are text on the wire, nested ones JSON; uploads come apart.
 
-    ``uploads`` goes from the name of a part to the uploaded file's own name. Its methods raise `Refusal`.
+    ``uploads`` goes from the name of a part to the file in it. Its methods raise `Refusal`.
     """
 
-    def __init__(self, values: Mapping[str, str], uploads: Mapping[str, str]) -> None:
+    def __init__(self, values: Mapping[str, str], uploads: Mapping[str, File]) -> None:
         self._values = values
         self._uploads = uploads
 
@@ -68,8 +69,8 @@ class Fields:
         except ValueError:
             raise bad(f"can't parse {name} JSON object") from None
 
-    def upload(self, name: str) -> str:
-        """The name of an uploaded file."""
+    def upload(self, name: str) -> File:
+        """An uploaded file."""
         part = self._values.get(name, "").removeprefix("attach://") or name
         if part not in self._uploads:
             raise bad(f"there is no {name} in the request")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from clawdbot.chat import File
 from clawdbot.clock import Clock
 
 Json = dict[str, Any]
@@ -65,8 +66,8 @@ class Look:
     text: str
     entities: tuple[Entity, ...] = ()
     keyboard: tuple[tuple[Button, ...], ...] = ()
-    file: str = ""
-    """The name of the picture or document; ``text`` is its caption then."""
+    file: File | None = None
+    """A picture or document; ``text`` is its caption then."""
 
     @property
     def buttons(self) -> tuple[str, ...]:
@@ -120,7 +121,8 @@ class Shown:
         if look.entities:
             body[entities] = [entity.json() for entity in look.entities]
         if look.file:
-            body["document"] = {"file_id": look.file, "file_unique_id": look.file, "file_name": look.file}
+            name = look.file.name
+            body["document"] = {"file_id": name, "file_unique_id": name, "file_name": name}
         if look.keyboard:
             rows = [[{"text": b.text, "callback_data": b.data} for b in row] for row in look.keyboard]
             body["reply_markup"] = {"inline_keyboard": rows}
