@@ -43,7 +43,7 @@ def resolve(name: str, progress: Progress = silent) -> str:
     if name == DEMO:
         return str(fetch_demo(progress))
     folder = Path(name).expanduser()
-    if folder.is_dir():
+    if name and folder.is_dir():
         if not (folder / "config.json").is_file():
             raise EngineUnavailable(
                 f"The folder {folder} holds no model: it has no config.json.",
@@ -102,7 +102,7 @@ def _make(folder: Path, progress: Progress) -> None:
         gguf = _download(work, progress)
         made = work / "model"
         _convert(gguf, made, work / "log", progress)
-        _write_manifest(made)
+        write_manifest(made)
         shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)
     finally:
@@ -186,7 +186,8 @@ def _alone(path: Path, progress: Progress) -> Iterator[None]:
         yield
 
 
-def _write_manifest(folder: Path) -> None:
+def write_manifest(folder: Path) -> None:
+    """Note sizes and checksums of the files in ``folder``, for `whole`."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     manifest = {path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)} for path in files}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
