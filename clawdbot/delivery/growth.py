@@ -9,6 +9,8 @@ from clawdbot.delivery.pace import Urgency, next_frame_at
 
 # Seconds that a first text of a single character, a poor push message, waits for a second one.
 SECOND_CHARACTER = 0.12
+# Characters in which the first visible ones are looked for, token by token: new ones stand at the end.
+LOOKED_AT = 500
 # Seconds without text before a notice is worth a message, and between changes of it.
 NOTICE_AFTER = 1.0
 NOTICE_EVERY = 3.0
@@ -43,7 +45,7 @@ class Growth:
         """Take the whole text so far."""
         self.text = text
         if self.first_showable is None:
-            count = showable(visible(text, growing=True))
+            count = showable(visible(text, growing=True)[-LOOKED_AT:])
             if count >= 2:
                 self.first_showable = now
             elif count and self._single_at is None:

@@ -13,17 +13,21 @@ INTERRUPTED = "*(The answer was interrupted.)*"
 FAILED = "Sorry, something went wrong. Please try again."
 EMPTY = "*(The model gave no answer.)*"
 
+# How often the end of a text is left out and looked at again: enough for any sense, and a bound for nonsense.
+TRIMS = 20
+
 _FENCE = re.compile(r"(?P<indent>[ \t>]*)(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)")
 _THINK = re.compile(r"<(think|thinking)>")
 _TAGS = ("<think>", "<thinking>")
 # A last line that would change what stands above it (setext heading) or shows an empty list item, heading or quote.
-_DANGLING = re.compile(r"(?:^|\n)[ \t>]*(?:[-+*]|={1,}|-{2,}|#{1,6}|\d{1,9}[.)]|\|[-:| \t]*|`{1,2}|~{1,2})?[ \t]*$")
+_DANGLING = re.compile(r"[ \t>]*(?:[-+*]|={1,}|-{2,}|#{1,6}|\d{1,9}[.)]|\|[-:| \t]*|`{1,2}|~{1,2})?")
 _LINK = re.compile(
     r"(?P<image>!?)\[(?P<text>[^\[\]\n]*)\]\([^()\n]*$|(?P<cut>(?:^|(?<=[\s(]))!?\[)(?P<open>[^\[\]\n]*)$"
 )
 # Where the last block of running text begins: emphasis does not reach over blank lines, items, headings and quotes.
 _BLOCK = re.compile(r"\n[ \t]*\n|(?:^|\n)[ \t]*(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)[ \t]+")
-_INLINE = re.compile(r"\\.|`+|\*+|~~+")
+_INLINE = re.compile(r"\\.|`+|\*+|~+")
+_MARKS: dict[str, tuple[str, ...]] = {"*": ("*",), "**": ("**",), "~": ()}
 _MARKERS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:[ \t]+|$))?")
 _UNSEEN = frozenset("*_`~|\\")
 
@@ -116,63 +120,76 @@ def heal(text: str) -> str:
 
     For display while it grows; a finished text is shown as it is.
     """
-    text = text.rstrip()
+    closing: str | None = None
+    for _ in range(TRIMS):
+        text, closing = _ending(text.rstrip())
+        if closing is not None:
+            break
+    return text + (closing or "")
+
+
+def _ending(text: str) -> tuple[str, str | None]:
+    """``text`` with what closes it, or a shorter text and None, when its end was left out and has to be seen anew."""
     fence, start = open_fence(text)
     if fence is not None:
-        return _heal_code(text, fence, start)
-    while (found := _DANGLING.search(text)) is not None and found.group().strip():
-        text = text[: found.start()].rstrip()
+        return _end_of_code(text, fence, start)
     lines, newline, last = text.rpartition("\n")
+    if last and _DANGLING.fullmatch(last):
+        return lines, None
     last = _LINK.sub(lambda found: "" if "!" in found[0] else found["text"] or found["open"] or "", last)
-    return _close_inline(f"{lines}{newline}{last}".rstrip())
+    return _end_of_block(f"{lines}{newline}{last}".rstrip())
 
 
-def _heal_code(text: str, fence: Fence, start: int) -> str:
-    head, newline, body = text[start:].partition("\n")
-    if newline:
-        lines, _, last = body.rpartition("\n")
-        if last.strip() and not last.strip().strip(fence.marker[0]):
-            body = lines
+def _end_of_code(text: str, fence: Fence, start: int) -> tuple[str, str | None]:
+    head, _, body = text[start:].partition("\n")
+    lines, _, last = body.rpartition("\n")
+    if last.strip() and not last.strip().strip(fence.marker[0]):
+        body = lines
     if not body.strip():
-        return heal(text[:start])
-    return f"{text[:start]}{head}\n{body}\n{fence.closing}"
+        return text[:start], None
+    return f"{text[:start]}{head}\n{body}", f"\n{fence.closing}"
 
 
-def _close_inline(text: str) -> str:
-    """Close code spans, bold, italic and struck text in the last block."""
+def _end_of_block(text: str) -> tuple[str, str | None]:
+    """Close code spans, bold, italic and struck text in the last block; leave out what holds nothing yet."""
     blocks = list(_BLOCK.finditer(text))
     at = blocks[-1].end() if blocks else 0
-    open_marks: list[str] = []
+    open_marks: list[tuple[str, int]] = []
     while (found := _INLINE.search(text, at)) is not None:
-        run, at = found.group(), found.end()
-        if run[0] == "\\":
-            continue
+        run, start, at = found.group(), *found.span()
         if run[0] == "`":
             closing = re.compile(rf"(?<!`){run}(?!`)").search(text, at)
             if closing is None:
-                return _close_span(text, found.start(), run) + "".join(reversed(open_marks))
+                inner = text[at:].rstrip("`")
+                return (text[:at] + inner, run + _closers(open_marks)) if inner.strip() else (text[:start], None)
             at = closing.end()
-            continue
-        if at == len(text) and run not in open_marks[-1:]:
-            text = text[: found.start()].rstrip()
-            break
-        _emphasis(run, text[found.start() - 1 : found.start()], text[at : at + 1], open_marks)
-    return text + "".join(reversed(open_marks)) if text else text
+        elif run[0] != "\\" and not _emphasis(text, start, at, open_marks):
+            return text[:start], None
+    if open_marks and open_marks[-1][1] == len(text):
+        return text[: -len(open_marks[-1][0])], None
+    return text, _closers(open_marks)
 
 
-def _close_span(text: str, start: int, run: str) -> str:
-    """Close the code span that ``run`` opens at ``start``; leave it out while it is empty."""
-    inner = text[start + len(run) :].rstrip("`")
-    return f"{text[:start]}{run}{inner}{run}" if inner.strip() else text[:start].rstrip()
+def _closers(open_marks: list[tuple[str, int]]) -> str:
+    return "".join(mark for mark, _ in reversed(open_marks))
 
 
-def _emphasis(run: str, before: str, after: str, open_marks: list[str]) -> None:
-    """Let a run of ``*`` or ``~~`` between two characters close or open marks."""
-    for mark in ("~~",) if run[0] == "~" else {1: ("*",), 2: ("**",)}.get(len(run), ("**", "*")):
-        if mark in open_marks and before.strip():
-            del open_marks[open_marks.index(mark) :]
-        elif after.strip() and not (mark == "*" and before.isalnum()):
-            open_marks.append(mark)
+def _emphasis(text: str, start: int, end: int, open_marks: list[tuple[str, int]]) -> bool:
+    """Let the run of ``*`` or ``~`` from ``start`` to ``end`` close or open marks.
+
+    False for a run at the end of the text that does neither, such as the first half of a closing mark.
+    """
+    before, after = text[max(0, start - 1) : start].strip(), text[end : end + 1].strip()
+    marks = _MARKS.get(text[start:end], ("**", "*") if text[start] == "*" else ("~~",))
+    for mark in marks:
+        names = [name for name, _ in open_marks]
+        if before and mark in names:
+            del open_marks[names.index(mark) :]
+        elif after and not (mark == "*" and before.isalnum()):
+            open_marks.append((mark, end))
+        elif end == len(text):
+            return False
+    return bool(marks) or end < len(text)
 
 
 def showable(text: str, enough: int = 2) -> int:

@@ -56,7 +56,8 @@ class _Ledger:
         return at
 
     def fair_at(self, last: float) -> float:
-        return max(last + self._turn(rate) + self._half_of_what_is_left(rate, last) for rate in self.rates)
+        ends = (last + self._turn(rate) + self._half_of_what_is_left(rate, last) for rate in self.rates)
+        return max(ends, default=last)
 
     def _turn(self, rate: Rate) -> float:
         """Seconds between two frames of one reply when all live ones take turns; 0 for a reply that is alone."""

@@ -10,15 +10,22 @@ from clawdbot.delivery.markdown import Fence, step
 GRAIN = 16
 # A border of a better kind is taken only where it leaves a message at least this full.
 FULL = 0.5
+# An opening line of a code block that is longer than this part of a message is not repeated in the next.
+REPEATED = 0.25
+
+# The kinds of borders, the best first.
+PARAGRAPH, LINE, BLANK_IN_CODE, INNER_LINE, SENTENCE, WORD = range(6)
 
 _SENTENCE = re.compile(r"[.!?…][)\]\"'»”’*_]*\s+|[。！？]")
 _WORD = re.compile(r"\s+")
-# What a cut in running text should not open: links, code spans, bold; the second half of each also unfinished.
-_WHOLE = re.compile(
-    r"!?\[[^\[\]\n]*\]\([^()\n]*\)|`[^`\n]+`|\*\*[^*\n]+\*\*|!?\[[^\[\]\n]*(?:\](?:\([^()\n]*)?)?$|`[^`\n]*$|\*\*[^*\n]*$"
+# What a cut in running text should not open: links, code spans and bold, also unfinished ones.
+_CLOSED = re.compile(
+    r"!?\[[^\[\]\n]{0,300}\]\([^()\n]{0,500}\)|`[^`\n]{1,300}`|\*\*[^*\n]{1,300}\*\*"
+    r"|!?\[[^\[\]\n]{0,200}(?:\](?:\([^()\n]{0,300})?)?$|`[^`\n]{0,200}$|\*\*[^*\n]{0,200}$"
 )
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _TABLE = re.compile(r"[ \t]*\|")
-_INDENTED = re.compile(r"[ \t]+\S")
+_INDENTED = re.compile(r"[ \t]")
 _JOINER = "\u200d"
 
 
@@ -97,62 +104,71 @@ class Splitter:
         fence = self._fence
         for line in text.splitlines(keepends=True):
             fence = step(fence, line)
-        if fence is None:
+        if fence is None or len(fence.opening) > self._size * REPEATED:
             return self._opened(text), None
         newline = "" if text.endswith("\n") else "\n"
         return f"{self._opened(text)}{newline}{fence.closing}", fence
 
 
 def _border(text: str, size: int, fence: Fence | None) -> int:
-    """Where to cut the first ``size`` characters of a longer text: the last border of the best kind in its latter part.
+    """Where to cut the first ``size`` characters of a longer text: the last border of the best kind in the latter half.
 
     Looks at no more than one character behind them, so that a text gets the same borders however it grew.
     """
-    window = text[:size]
     best: dict[int, int] = {}
-    for at, kind in _borders(window, fence):
+    last = 0
+    for at, kind in _borders(text[: size + 1], fence):
+        if at > size:
+            continue
+        last = max(last, at)
         if at >= size * FULL:
             best[kind] = at
-    return best[min(best)] if best else _whole(text, size)
-
-
-PARAGRAPH, LINE, BLANK_IN_CODE, INNER_LINE, SENTENCE, WORD = range(6)
+    return best[min(best)] if best else last or _whole(text, size)
 
 
 def _borders(window: str, fence: Fence | None) -> Iterator[tuple[int, int]]:
     """Positions behind which a piece may end, each with its kind."""
     at = 0
+    heading = False
     lines = window.splitlines(keepends=True)
     for number, line in enumerate(lines):
         after = step(fence, line)
         if fence is None and after is None:
             yield from _inside(line, at)
         at += len(line)
-        following = lines[number + 1] if number + 1 < len(lines) else ""
-        if line.endswith("\n") and (kind := _line_end(line, following, fence, after, window[at:])) is not None:
-            yield at, kind
+        heading = bool(_HEADING.match(line)) or (heading and not line.strip())
+        if line.endswith("\n"):
+            following = lines[number + 1] if number + 1 < len(lines) else ""
+            kind = _in_code(line, fence, after, window[at:]) if after else _between(line, following, heading=heading)
+            if kind is not None:
+                yield at, kind
         fence = after
 
 
-def _line_end(line: str, following: str, fence: Fence | None, after: Fence | None, rest: str) -> int | None:
-    """The kind of the border behind ``line``; None where a piece should not end."""
-    blank = not line.strip()
-    if after is not None:
-        # Not right behind the opening line nor right before the closing one: a block without content would be left.
-        content = fence is not None and rest.strip().strip(after.marker[0]).strip()
-        return (BLANK_IN_CODE if blank else INNER_LINE) if content else None
-    if blank:
-        return PARAGRAPH if not _INDENTED.match(following) else INNER_LINE
-    return INNER_LINE if _TABLE.match(following) or _INDENTED.match(following) else LINE
+def _in_code(line: str, before: Fence | None, fence: Fence, rest: str) -> int | None:
+    """The kind of the border behind a line in a code block.
+
+    None right behind its first line and where nothing but its last may follow: a block without content would be left.
+    """
+    if before is None or not rest.strip().strip(fence.marker[0]).strip():
+        return None
+    return INNER_LINE if line.strip() else BLANK_IN_CODE
+
+
+def _between(line: str, following: str, *, heading: bool) -> int:
+    """The kind of the border between two lines of running text; headings, tables and nested lists stay together."""
+    if heading or _INDENTED.match(following) or (_TABLE.match(line) and _TABLE.match(following)):
+        return INNER_LINE
+    return LINE if line.strip() else PARAGRAPH
 
 
 def _inside(line: str, at: int) -> Iterator[tuple[int, int]]:
     """Borders in a line of running text that begins at ``at``."""
-    closed = [found.span() for found in _WHOLE.finditer(line)]
+    closed = [found.span() for found in _CLOSED.finditer(line)]
     for pattern, kind in ((_SENTENCE, SENTENCE), (_WORD, WORD)):
         for found in pattern.finditer(line):
             end = found.end()
-            if end < len(line) and not any(start < end < stop or end == stop == len(line) for start, stop in closed):
+            if end < len(line) and not any(start < end < stop for start, stop in closed):
                 yield at + end, kind
 
 

@@ -1,0 +1,135 @@
+"""When calls may be made: arithmetic on times."""
+
+from math import inf
+
+import pytest
+
+from clawdbot.chat import Bucket, Pace, Rate
+from clawdbot.delivery.pace import SWEEP_AT, Budgets, Urgency, next_frame_at
+
+EDITS = Bucket("edits", (Rate(5, 5.0),))
+BOT = Bucket("bot", (Rate(30, 1.0),))
+GROUP = Bucket("group", (Rate(3, 1.0), Rate(20, 60.0)))
+
+
+def spend(budgets: Budgets, bucket: Bucket, *times: float) -> None:
+    for time in times:
+        budgets.spend((bucket,), time)
+
+
+def test_untouched_bucket_is_open() -> None:
+    assert Budgets().ready_at((EDITS, BOT), Urgency.GROWING) == -inf
+
+
+def test_full_window_opens_when_its_oldest_call_leaves_it() -> None:
+    budgets = Budgets()
+    spend(budgets, EDITS, 10.0, 11.0, 12.0, 13.0, 14.0)
+    assert budgets.ready_at((EDITS,), Urgency.FINAL) == 15.0
+
+
+def test_all_rates_of_a_bucket_count() -> None:
+    budgets = Budgets()
+    spend(budgets, GROUP, 0.0, 0.1, 0.2)
+    assert budgets.ready_at((GROUP,), Urgency.FINAL) == 1.0
+    spend(budgets, GROUP, *(float(second) for second in range(1, 18)))
+    assert budgets.ready_at((GROUP,), Urgency.FINAL) == 60.0
+
+
+def test_all_buckets_of_a_call_count() -> None:
+    budgets = Budgets()
+    spend(budgets, EDITS, 10.0, 11.0, 12.0, 13.0, 14.0)
+    spend(budgets, BOT, *[14.5] * 30)
+    assert budgets.ready_at((EDITS, BOT), Urgency.FINAL) == 15.5
+
+
+def test_growing_frames_leave_a_place_of_five_to_the_final() -> None:
+    budgets = Budgets()
+    spend(budgets, EDITS, 10.0, 11.0, 12.0, 13.0)
+    assert budgets.ready_at((EDITS,), Urgency.GROWING) == 15.0
+    assert budgets.ready_at((EDITS,), Urgency.FINAL) < 13.0
+
+
+@pytest.mark.parametrize(
+    ("urgency", "calls"), [(Urgency.SPARE, 15), (Urgency.GROWING, 24), (Urgency.FIRST, 27), (Urgency.FINAL, 30)]
+)
+def test_short_budget_of_the_bot_goes_to_the_urgent(urgency: Urgency, calls: int) -> None:
+    """Finals first, then first frames, then growing ones, then typing and notices."""
+    budgets = Budgets()
+    spend(budgets, BOT, *[5.0] * (calls - 1))
+    assert budgets.ready_at((BOT,), urgency) < 5.0
+    spend(budgets, BOT, 5.0)
+    assert budgets.ready_at((BOT,), urgency) == 6.0
+
+
+def test_spare_calls_always_leave_a_place() -> None:
+    """Typing and notices never spend the place that the first text needs, however small the bucket."""
+    budgets = Budgets()
+    single, pair = Bucket("single", (Rate(1, 1.0),)), Bucket("pair", (Rate(2, 5.0),))
+    assert budgets.ready_at((single,), Urgency.SPARE) == inf
+    spend(budgets, pair, 1.0)
+    assert budgets.ready_at((pair,), Urgency.SPARE) == 6.0
+    assert budgets.ready_at((pair,), Urgency.FIRST) < 1.0
+
+
+def test_closed_bucket_opens_when_the_platform_said() -> None:
+    """Exactly then, for every urgency; a shorter refusal does not open it earlier."""
+    budgets = Budgets()
+    budgets.close(EDITS, 40.5)
+    budgets.close(EDITS, 20.0)
+    assert [budgets.ready_at((EDITS,), urgency) for urgency in Urgency] == [40.5] * 4
+    assert budgets.ready_at((BOT,), Urgency.SPARE) == -inf
+
+
+def test_call_counts_from_its_return() -> None:
+    """The platform may have counted it as late as that, so its window lasts as long from there."""
+    budgets = Budgets()
+    for made in (10.0, 11.0, 12.0, 13.0, 14.0):
+        budgets.spend((EDITS,), made)
+        budgets.arrived((EDITS,), made, made + 0.3)
+    assert budgets.ready_at((EDITS,), Urgency.FINAL) == 15.3
+
+
+def test_replies_that_share_a_bucket_take_turns() -> None:
+    """Two growing replies in four places of five seconds: each shows a frame every 2.5 s at most."""
+    budgets = Budgets()
+    budgets.join((EDITS,))
+    budgets.join((EDITS,))
+    assert budgets.fair_at((EDITS,), 100.0) == 102.5
+    budgets.leave((EDITS,))
+    assert budgets.fair_at((EDITS,), 100.0) == 100.0
+
+
+def test_last_free_place_of_a_window_is_put_in_the_middle() -> None:
+    """Three of four places were spent by second 2, the first at 0: the fourth comes half-way to second 5."""
+    budgets = Budgets()
+    budgets.join((EDITS,))
+    spend(budgets, EDITS, 0.0, 1.0, 2.0)
+    assert budgets.fair_at((EDITS,), 2.0) == 3.5
+
+
+def test_idle_buckets_are_forgotten() -> None:
+    """Memory does not grow with the number of chats that were ever served."""
+    budgets = Budgets()
+    for chat in range(20 * SWEEP_AT):
+        spend(budgets, Bucket(f"chat:{chat}", (Rate(5, 5.0),)), float(chat))
+    assert len(budgets) <= SWEEP_AT
+
+
+def test_closed_and_streaming_buckets_are_not_forgotten() -> None:
+    budgets = Budgets()
+    budgets.close(EDITS, 1e6)
+    budgets.join((GROUP,))
+    for chat in range(20 * SWEEP_AT):
+        spend(budgets, Bucket(f"chat:{chat}", (Rate(5, 5.0),)), float(chat))
+    assert budgets.ready_at((EDITS,), Urgency.FINAL) == 1e6
+    budgets.leave((GROUP,))
+
+
+def test_frames_come_early_at_first_and_slow_down_with_age() -> None:
+    pace = Pace(first=(0.4, 0.8), by_age=((0.0, 1.0), (30.0, 1.4), (60.0, 3.0)))
+    assert next_frame_at(pace, 0, -inf, -inf) == -inf
+    assert next_frame_at(pace, 1, 10.0, 10.0) == 10.4
+    assert next_frame_at(pace, 2, 10.0, 10.4) == pytest.approx(11.2)
+    ages = [0.0, 15.0, 30.0, 45.0, 60.0, 600.0]
+    gaps = [next_frame_at(pace, 9, 10.0, 10.0 + age) - (10.0 + age) for age in ages]
+    assert gaps == pytest.approx([1.0, 1.2, 1.4, 2.2, 3.0, 3.0])
