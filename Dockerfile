@@ -1,0 +1,63 @@
+# syntax=docker/dockerfile:1.7
+# docker build -t clawdbot .                  for an NVIDIA GPU (CUDA comes with the packages, the driver with the host)
+# docker build -t clawdbot:cpu --target cpu . without one
+# The constraints were compiled for this Python.
+ARG PYTHON=3.11-slim-bookworm
+
+FROM python:${PYTHON} AS tools
+SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
+WORKDIR /src
+ENV UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1
+COPY constraints/tools.txt constraints/
+RUN --mount=type=cache,target=/root/.cache python -m venv /venv \
+    && /venv/bin/python -m pip install --quiet --requirement constraints/tools.txt
+COPY pyproject.toml README.md LICENSE ./
+
+# Dependencies first: they change seldom, and take minutes.
+FROM tools AS built-cpu
+COPY constraints/cpu.txt constraints/cpu-overrides.txt constraints/
+RUN --mount=type=cache,target=/root/.cache /venv/bin/python -m pip install --no-deps \
+        --extra-index-url https://download.pytorch.org/whl/cpu "$(grep '^torch==' constraints/cpu.txt)" \
+    && /venv/bin/uv pip install --python /venv/bin/python --requirement pyproject.toml --extra cpu \
+        --constraints constraints/cpu.txt --overrides constraints/cpu-overrides.txt
+COPY clawdbot clawdbot
+COPY adapters adapters
+RUN --mount=type=cache,target=/root/.cache /venv/bin/uv pip install --python /venv/bin/python --no-deps .
+
+FROM tools AS built-cuda
+COPY constraints/cuda.txt constraints/
+RUN --mount=type=cache,target=/root/.cache /venv/bin/uv pip install --python /venv/bin/python \
+        --requirement pyproject.toml --extra cuda --constraints constraints/cuda.txt
+COPY clawdbot clawdbot
+COPY adapters adapters
+RUN --mount=type=cache,target=/root/.cache /venv/bin/uv pip install --python /venv/bin/python --no-deps .
+
+FROM python:${PYTHON} AS base
+# libnuma: vLLM on a CPU loads it. g++: torch.compile and Triton make their kernels with it at the first start.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends g++ libnuma1 \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 10001 --no-create-home --home-dir /data clawdbot \
+    && install --directory --owner clawdbot --group clawdbot /data /cache
+# All that is ever written goes below /data (conversations), /cache (models, compiled kernels) and /tmp, so the rest can
+# be read-only.
+ENV PATH=/venv/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    HOME=/data XDG_DATA_HOME=/data XDG_CACHE_HOME=/cache \
+    TORCHINDUCTOR_CACHE_DIR=/cache/inductor TRITON_CACHE_DIR=/cache/triton MPLCONFIGDIR=/cache/matplotlib
+USER clawdbot
+WORKDIR /data
+VOLUME ["/data", "/cache"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["clawdbot"]
+CMD ["run", "--config", "/etc/clawdbot/config.toml"]
+
+FROM base AS cpu
+COPY --from=built-cpu /venv /venv
+
+# The last stage is the one that is built when none is named.
+FROM base AS cuda
+# FlashInfer's sampler would be compiled by nvcc at the first start; vLLM's own is as fast for one bot.
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility VLLM_USE_FLASHINFER_SAMPLER=0
+COPY --from=built-cuda /venv /venv
