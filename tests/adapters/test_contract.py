@@ -1,14 +1,18 @@
 """One contract for all adapters: each check runs on each platform that can do what it needs."""
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 from pydantic import SecretStr
 
-from clawdbot.chat import Adapter
-from clawdbot.testing.contract import CHECKS, Check, Harness
+from clawdbot.chat import Adapter, Conversation, Message, Person, Receive
+from clawdbot.clock import SystemClock
+from clawdbot.errors import Limited
+from clawdbot.testing.contract import CHECKS, Ability, Check, Harness
 from clawdbot.testing.discord import DiscordHarness, SimDiscord
+from clawdbot.testing.memory import Fault, MemoryReply
 from clawdbot.testing.telegram import SimTelegram, TelegramHarness
 from clawdbot_discord import DiscordAdapter, DiscordSettings
 from clawdbot_discord.controls import CONTROLS
@@ -35,7 +39,59 @@ def telegram() -> AbstractAsyncContextManager[Harness]:
     return TelegramHarness(on_telegram)
 
 
-PLATFORMS: tuple[Platform, ...] = (discord, telegram)
+class Memory:
+    """The platform in memory, adapter and harness in one; whatever happens there has happened at once."""
+
+    can = frozenset(Ability) - {Ability.CONTROLS}
+
+    def __init__(self) -> None:
+        self.adapter: Adapter = self
+        self._clock = SystemClock()
+        self._places = [MemoryReply(self._clock, ref=str(number)) for number in range(2)]
+        self._said: asyncio.Queue[tuple[Message, MemoryReply]] = asyncio.Queue()
+        self._count = 0
+
+    async def run(self, receive: Receive) -> None:
+        while True:
+            await receive(*await self._said.get())
+
+    def reply(self, ref: str) -> MemoryReply:
+        return self._places[int(ref)]
+
+    async def online(self) -> None:
+        """It always is."""
+
+    def say(self, text: str, place: int = 0) -> None:
+        self._count += 1
+        where, who = Conversation("memory", place), Person(1, "ada")
+        message = Message(str(self._count), where, who, text, received_at=self._clock.now())
+        self._said.put_nowait((message, self._places[place]))
+
+    def screen(self, place: int = 0) -> list[str]:
+        return self._places[place].screen.texts
+
+    def controls(self, place: int = 0) -> list[str]:
+        return []
+
+    def press(self, control: str, place: int = 0) -> None:
+        raise NotImplementedError("There are no controls in memory.")
+
+    def refuse(self, seconds: float) -> None:
+        self._places[0].inject("edit", Fault(Limited(seconds)))
+
+    def delete(self, place: int = 0) -> None:
+        self._places[place].delete(len(self._places[place].screen.frames) - 1)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        assert condition()
+
+
+@asynccontextmanager
+async def memory() -> AsyncIterator[Harness]:
+    yield Memory()
+
+
+PLATFORMS: tuple[Platform, ...] = (memory, discord, telegram)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
