@@ -27,7 +27,7 @@ help:  ## show this
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(BOT)  ## talk to the bot in this terminal, with the demo model and the real vLLM
-	@$(BIN)/clawdbot chat
+	@$(BIN)/clawdbot chat --demo
 
 test: $(DEV)  ## run every test, the ones with the real vLLM included
 	@$(BIN)/pytest

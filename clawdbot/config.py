@@ -55,7 +55,7 @@ class EngineSettings(Section):
 class AnswerSettings(Section):
     """``[answers]``: how answers are made."""
 
-    system_prompt: str = "You are ClawdBot, a helpful assistant in a chat. Answer briefly and to the point."
+    system_prompt: str = "You are ClawdBot, a helpful assistant."
     max_tokens: Count = 1024
     temperature: float = Field(0.7, ge=0, le=2)
     top_p: float = Field(0.95, gt=0, le=1)
