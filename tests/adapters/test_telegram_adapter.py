@@ -1,0 +1,242 @@
+"""How the Telegram adapter polls, starts and ends: python-telegram-bot as it is, on a simulated Telegram."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from pydantic import SecretStr
+
+from clawdbot.chat import Edited, Event, Frame, Pressed, Reply, State
+from clawdbot.errors import AdapterError, Unauthorized, Unreachable
+from clawdbot.testing.contract import Ears
+from clawdbot.testing.faults import Fault, Trouble
+from clawdbot.testing.telegram import SimTelegram
+from clawdbot_telegram import TelegramAdapter, TelegramSettings
+
+ME = 7
+GROUP = -100
+
+
+class SlowStore(Ears):
+    """Hears everything at once; nothing is durable before ``stored`` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stored = asyncio.Event()
+
+    async def receive(self, event: Event, reply: Reply) -> None:
+        await super().receive(event, reply)
+        await self.stored.wait()
+
+
+def adapter_for(sim: SimTelegram, **options: object) -> TelegramAdapter:
+    settings = TelegramSettings(token=SecretStr(sim.token), base_url=sim.url)
+    return TelegramAdapter(settings.model_copy(update=options))
+
+
+@asynccontextmanager
+async def serving(sim: SimTelegram, ears: Ears | None = None, **options: object) -> AsyncIterator[Ears]:
+    ears = ears or Ears()
+    task = asyncio.create_task(adapter_for(sim, **options).run(ears.receive))
+    try:
+        await sim.online()
+        yield ears
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+
+
+@pytest.fixture
+async def sim() -> AsyncIterator[SimTelegram]:
+    async with SimTelegram() as running:
+        yield running
+
+
+class TestEvents:
+    async def test_a_question_is_stamped_when_it_comes_in(self, sim: SimTelegram) -> None:
+        async with serving(sim) as ears:
+            before = sim.clock.now()
+            shown = sim.say(ME, "What is new?")
+            message, _ = await ears.question()
+            assert before <= message.received_at <= sim.clock.now()
+            assert message.sent_at == shown.date
+
+    async def test_an_edit_of_the_question_arrives(self, sim: SimTelegram) -> None:
+        async with serving(sim) as ears:
+            shown = sim.say(ME, "Waht?")
+            await ears.count(1)
+            sim.edit_question(shown, "What?")
+            await ears.count(2)
+            event, _ = ears.heard[1]
+            assert isinstance(event, Edited)
+            assert event.message.text == "What?"
+
+    async def test_a_press_is_acknowledged_though_nobody_has_stored_it(self, sim: SimTelegram) -> None:
+        """The button shows a waiting sign until then."""
+        ears = SlowStore()
+        async with serving(sim, ears):
+            sim.say(ME, "hi")
+            _, reply = await ears.question()
+            ears.stored.set()
+            await reply.send(Frame("He", State.STREAMING), "k")
+            ears.stored.clear()
+            sim.press(sim.answers(ME)[0], "stop")
+            await sim.until(lambda: sim.unanswered_presses == 0)
+            await ears.count(2)
+            assert isinstance(ears.heard[1][0], Pressed)
+            ears.stored.set()
+
+    async def test_without_privacy_mode_talk_among_people_is_passed_over(self) -> None:
+        async with SimTelegram(privacy=False) as sim, serving(sim) as ears:
+            sim.group(GROUP)
+            sim.say(GROUP, "among people", user=ME)
+            sim.say(GROUP, "@claw_bot from a bot", user=9, bot=True)
+            sim.say(GROUP, "@claw_bot hi", user=ME)
+            message, _ = await ears.question()
+            assert message.text == "hi"
+
+
+class TestDurability:
+    async def test_a_question_that_is_not_stored_comes_again_after_a_crash(self, sim: SimTelegram) -> None:
+        """The next poll confirms to Telegram, so it must not happen before the question is stored."""
+        ears = SlowStore()
+        async with serving(sim, ears):
+            sim.say(ME, "important")
+            _, reply = await ears.question()
+            for _ in range(3):
+                # Three round trips: time enough for a poll that does not wait.
+                await reply.typing()
+            assert sim.unconfirmed == 1
+            ears.stored.set()
+            await sim.until(lambda: sim.unconfirmed == 0)
+
+    async def test_a_question_does_not_wait_for_another_one_to_be_stored(self, sim: SimTelegram) -> None:
+        ears = SlowStore()
+        async with serving(sim, ears):
+            sim.say(ME, "one")
+            sim.say(8, "two")
+            await ears.count(2)
+            assert sim.unconfirmed == 2
+            ears.stored.set()
+
+    async def test_what_was_stored_is_confirmed_when_the_adapter_ends(self, sim: SimTelegram) -> None:
+        async with serving(sim) as ears:
+            sim.say(ME, "the last one")
+            await ears.question()
+        assert sim.unconfirmed == 0
+
+
+class TestPolling:
+    @pytest.mark.parametrize("trouble", [Trouble.ERROR, Trouble.BAD_GATEWAY, Trouble.RESET_BEFORE, Trouble.LIMITED])
+    async def test_it_goes_on_after_trouble(self, sim: SimTelegram, trouble: Trouble) -> None:
+        sim.faults.add("getUpdates", Fault(trouble, 0.1))
+        async with serving(sim) as ears:
+            sim.say(ME, "still there?")
+            await ears.question()
+
+    async def test_one_that_hangs_is_given_up(self, sim: SimTelegram) -> None:
+        sim.faults.add("getUpdates", Fault(Trouble.HANG, 3600))
+        async with serving(sim, call_timeout=0.2, poll_timeout=1) as ears:
+            sim.say(ME, "still there?")
+            await ears.question()
+
+    async def test_it_survives_a_second_poller(self, sim: SimTelegram) -> None:
+        async with serving(sim) as ears:
+            async with serving(sim):
+                pass
+            sim.say(ME, "still there?")
+            await ears.question()
+
+    async def test_one_that_never_ends_is_noticed(self, sim: SimTelegram) -> None:
+        """A supervisor can then start the adapter anew; the library would wait for ever."""
+        sim.faults.add("getUpdates", Fault(Trouble.HANG, 3600))
+        with pytest.raises(AdapterError, match="No poll"):
+            await adapter_for(sim, stall=0.4, keep_warm=0.1).run(Ears().receive)
+
+    async def test_a_token_that_is_taken_away_ends_it(self, sim: SimTelegram) -> None:
+        task = asyncio.create_task(adapter_for(sim, poll_timeout=1).run(Ears().receive))
+        await sim.online()
+        sim.revoke("123456:a-new-one")
+        with pytest.raises(Unauthorized, match="no longer"):
+            await task
+
+    async def test_an_idle_connection_is_kept_warm(self, sim: SimTelegram) -> None:
+        """A connection made anew would cost the next answer two more round trips."""
+        async with serving(sim, keep_warm=0.05):
+            await sim.until(lambda: sim.counted("getMe") >= 3)
+
+
+class TestStart:
+    @pytest.mark.parametrize("token", [None, "", "no token at all", "1:refused-by-the-server"])
+    async def test_a_bad_token_is_refused_with_what_to_do_but_without_the_token(
+        self, sim: SimTelegram, token: str | None
+    ) -> None:
+        adapter = adapter_for(sim, token=None if token is None else SecretStr(token))
+        with pytest.raises(Unauthorized, match="CLAWDBOT_TELEGRAM_TOKEN") as refused:
+            await adapter.run(Ears().receive)
+        assert not token or token not in str(refused.value)
+
+    @pytest.mark.parametrize("method", ["getMe", "deleteWebhook"])
+    async def test_a_server_out_of_order_may_be_tried_again(self, sim: SimTelegram, method: str) -> None:
+        sim.faults.add(method, Fault(Trouble.BAD_GATEWAY))
+        with pytest.raises(AdapterError) as failed:
+            await adapter_for(sim).run(Ears().receive)
+        assert not isinstance(failed.value, Unauthorized)
+
+    async def test_the_menus_offer_the_commands(self, sim: SimTelegram) -> None:
+        names = ["new", "stop", "latency", "help"]
+        async with serving(sim):
+            await sim.until(lambda: sim.menus == {"all_private_chats": names, "all_group_chats": names})
+
+    async def test_a_menu_that_is_refused_does_no_harm(self, sim: SimTelegram) -> None:
+        sim.faults.add("setMyCommands", Fault(Trouble.ERROR))
+        async with serving(sim) as ears:
+            sim.say(ME, "hi")
+            await ears.question()
+
+    async def test_replies_cannot_be_sent_before_it(self, sim: SimTelegram) -> None:
+        with pytest.raises(Unreachable):
+            await adapter_for(sim).reply("7/0/1").send(Frame("x", State.FINAL), "k")
+
+    @pytest.mark.parametrize("failing", ["nothing", "polls", "login"])
+    async def test_the_token_is_in_no_log(
+        self, sim: SimTelegram, caplog: pytest.LogCaptureFixture, failing: str
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        if failing == "login":
+            adapter = adapter_for(sim, token=SecretStr("1:refused-by-the-server"))
+            with pytest.raises(Unauthorized) as refused:
+                await adapter.run(Ears().receive)
+            logging.getLogger("supervisor").error("stopped", exc_info=refused.value)
+        else:
+            if failing == "polls":
+                sim.faults.add("getUpdates", Fault(Trouble.BAD_GATEWAY))
+            async with serving(sim) as ears:
+                sim.say(ME, "hi")
+                _, reply = await ears.question()
+                await reply.send(Frame("x", State.FINAL), "k")
+        assert caplog.text
+        assert sim.token not in caplog.text
+        assert "refused-by-the-server" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("raise_it", "retried"),
+    [(lambda sim: sim.say(ME, "a"), 1), (lambda sim: [sim.say(chat, "a") for chat in range(1, 51)], 50)],
+    ids=["one", "a burst"],
+)
+async def test_a_redelivered_question_has_the_same_id(
+    sim: SimTelegram, raise_it: Callable[[SimTelegram], object], retried: int
+) -> None:
+    """The core answers an id once; the adapter only has to say that it is the same."""
+    raise_it(sim)
+    async with serving(sim) as ears:
+        await ears.count(retried)
+        for shown in [one for messages in sim.screens.values() for one in messages]:
+            sim.repeat(shown)
+        await ears.count(2 * retried)
+        ids = [(await ears.question(at))[0].id for at in range(2 * retried)]
+        assert ids[:retried] == ids[retried:]
+        assert len(set(ids)) == retried

@@ -1,0 +1,128 @@
+"""How Markdown looks on Telegram, and whether it fits."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawdbot_telegram.place import Place
+from clawdbot_telegram.render import Renderer, literal_tags
+
+MIXED = """# Herons 🪶
+
+A **heron** is a *bird* that `waits`, see [the page](https://example.org/heron_(bird)) or <https://example.org>.
+
+- one
+  - two ~~three~~
+1. first
+
+| name | legs |
+|------|------|
+| grey heron | 2 |
+
+> said by somebody
+
+```python
+for bird in birds:
+    print(f"<b>{bird}</b>")
+```
+
+x < y, use <br> here, אבג and 👩‍👩‍👧 end
+---
+"""
+
+
+@pytest.fixture
+def renderer() -> Renderer:
+    return Renderer(4096, 100)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text", "kinds"),
+    [
+        ("**bold** and `code`", "bold and code", ["bold", "code"]),
+        ("# Head\ntext", "Head\ntext", ["bold", "underline"]),
+        ("- a\n- b", "• a\n• b", []),
+        ("[a](https://example.org)", "a", ["text_link"]),
+        ("```py\nx = 1\n```", "x = 1", ["pre"]),
+        ("1. a (b)! - c.", "1. a (b)! - c.", []),
+    ],
+)
+def test_marks_become_entities(renderer: Renderer, markdown: str, text: str, kinds: list[str]) -> None:
+    drawn = renderer.draw(markdown)
+    assert (drawn.text, sorted(entity.type for entity in drawn.entities)) == (text, kinds)
+
+
+@pytest.mark.parametrize("markdown", ["", "```", "```py", "> ", "\n\n", "#"])
+def test_some_texts_show_nothing(renderer: Renderer, markdown: str) -> None:
+    assert renderer.draw(markdown).text == ""
+
+
+@pytest.mark.parametrize("tag", ["<br>", "</p>", "<b>bold</b>", "<!-- note -->", "<script src='x'>"])
+def test_html_is_shown_as_it_is_written(renderer: Renderer, tag: str) -> None:
+    """The converter takes tags for markup and drops them; an answer about HTML would lose its subject."""
+    assert renderer.draw(f"Write {tag} here.").text == f"Write {tag} here."
+
+
+@pytest.mark.parametrize("code", ["`<br>`", "``a ` <br>``", "```html\n<br>\n```", "~~~\n<br>\n~~~", "```\n<br>"])
+def test_tags_in_code_stay_untouched(code: str) -> None:
+    assert literal_tags(f"see\n{code}") == f"see\n{code}"
+
+
+def test_a_link_in_angle_brackets_stays_a_link(renderer: Renderer) -> None:
+    assert literal_tags("<https://example.org>") == "<https://example.org>"
+
+
+def test_every_beginning_of_a_text_can_be_drawn(renderer: Renderer) -> None:
+    """A growing answer shows all of them: entities lie in the text and cover whole signs, counted in UTF-16 units."""
+    for end in range(len(MIXED) + 1):
+        drawn = renderer.draw(MIXED[:end])
+        raw = drawn.text.encode("utf-16-le")
+        for entity in drawn.entities:
+            part = raw[2 * entity.offset : 2 * (entity.offset + entity.length)]
+            assert len(part) == 2 * entity.length > 0
+            part.decode("utf-16-le")
+        assert drawn.text == drawn.text.rstrip()
+
+
+@given(st.text(alphabet=st.sampled_from("ab 1.*_`~|#>[]()<\\$-\n😀é"), max_size=60))
+def test_any_text_can_be_drawn(markdown: str) -> None:
+    drawn = Renderer(4096, 100).draw(markdown)
+    assert all(0 <= one.offset < one.offset + one.length <= drawn.units for one in drawn.entities)
+
+
+class TestFits:
+    def test_the_drawn_text_is_measured(self, renderer: Renderer) -> None:
+        """The address of a link takes no room."""
+        link = "[a](https://example.org/" + "b" * 60 + ") "
+        assert renderer.fits(link * 90)
+
+    def test_utf16_units_count(self, renderer: Renderer) -> None:
+        assert renderer.fits("😀" * 2048)
+        assert not renderer.fits("😀" * 2048 + "x")
+
+    def test_no_more_than_a_hundred_entities(self, renderer: Renderer) -> None:
+        """Telegram ignores the rest in silence."""
+        assert renderer.fits("**b** " * 100)
+        assert not renderer.fits("**b** " * 101)
+
+    @pytest.mark.parametrize("size", [10, 1000, 4096, 40_000])
+    def test_it_agrees_with_the_drawing(self, renderer: Renderer, size: int) -> None:
+        for text in ("word " * (size // 5), "😀" * size, "---\n\n" * (size // 5), "| a | b |\n|-|-|\n| c | d |\n" * 9):
+            drawn = renderer.draw(text)
+            if len(text) <= 4 * 4096:
+                assert renderer.fits(text) == (drawn.units <= 4096 and len(drawn.entities) <= 100)
+            else:
+                assert not renderer.fits(text)
+
+    def test_a_full_message_is_measured_in_a_few_milliseconds(self, renderer: Renderer) -> None:
+        text = (MIXED * 12)[:4000]
+        started = time.perf_counter()
+        for at in range(20):
+            renderer.fits(text + str(at))
+        assert (time.perf_counter() - started) / 20 < 0.05
+
+
+def test_a_place_comes_back_from_its_ref() -> None:
+    assert Place.of(Place(-100, 3, 5).ref) == Place(-100, 3, 5)

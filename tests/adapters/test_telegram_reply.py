@@ -1,0 +1,236 @@
+"""What an answer becomes on Telegram: python-telegram-bot as it is, on a simulated Telegram over real HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from pydantic import SecretStr
+from telegram import Bot, MessageEntity
+
+from clawdbot.chat import Adapter, File, Frame, Reply, State
+from clawdbot.errors import Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
+from clawdbot.testing.contract import Ears, running
+from clawdbot.testing.faults import Fault, Trouble
+from clawdbot.testing.telegram import SimTelegram, TelegramHarness, Verdict
+from clawdbot_telegram import TelegramAdapter, TelegramSettings
+from clawdbot_telegram.calls import Calls
+from clawdbot_telegram.place import Place
+from clawdbot_telegram.render import Drawn
+
+ME = 7
+GROUP = -200
+
+
+def adapter_for(sim: SimTelegram) -> Adapter:
+    settings = TelegramSettings(token=SecretStr(sim.token), base_url=sim.url, call_timeout=2.0)
+    return TelegramAdapter(settings)
+
+
+@pytest.fixture
+async def harness() -> AsyncIterator[TelegramHarness]:
+    async with TelegramHarness(adapter_for) as ready:
+        yield ready
+
+
+@pytest.fixture
+def sim(harness: TelegramHarness) -> SimTelegram:
+    return harness.sim
+
+
+@pytest.fixture
+async def ears(harness: TelegramHarness) -> AsyncIterator[Ears]:
+    async with running(harness) as heard:
+        yield heard
+
+
+@pytest.fixture
+async def reply(sim: SimTelegram, ears: Ears) -> Reply:
+    """Where the answer to a private question goes."""
+    sim.say(ME, "hi")
+    return (await ears.question())[1]
+
+
+def frame(text: str, state: State = State.STREAMING, *files: File, last: bool = True) -> Frame:
+    return Frame(text, state, files, last=last)
+
+
+class TestGrowing:
+    async def test_a_message_carries_stop_until_it_is_final(self, sim: SimTelegram, reply: Reply) -> None:
+        post = await reply.send(frame("In line.", State.WAITING), "k")
+        await post.edit(frame("Hello"))
+        await post.edit(frame("Hello.", State.FINAL))
+        (shown,) = sim.answers(ME)
+        looks = [(look.text, look.buttons) for look in shown.looks]
+        assert looks == [("In line.", ("stop",)), ("Hello", ("stop",)), ("Hello.", ())]
+
+    async def test_only_the_last_part_carries_stop(self, sim: SimTelegram, reply: Reply) -> None:
+        post = await reply.send(frame("part one"), "k1")
+        await post.edit(frame("part one", last=False))
+        await reply.send(frame("part two"), "k2")
+        assert [shown.look.buttons for shown in sim.answers(ME)] == [(), ("stop",)]
+
+    async def test_one_frame_is_one_call(self, sim: SimTelegram, reply: Reply) -> None:
+        before = len(sim.calls)
+        post = await reply.send(frame("**He**"), "k")
+        await post.edit(frame("**Hello**"))
+        assert [call.method for call in sim.calls[before:]] == ["sendMessage", "editMessageText"]
+
+    async def test_links_get_no_previews(self, sim: SimTelegram, reply: Reply) -> None:
+        """A preview that comes and goes makes the message jump."""
+        post = await reply.send(frame("https://example.org"), "k")
+        await post.edit(frame("https://example.org/heron"))
+        made = [call for call in sim.calls if call.method in ("sendMessage", "editMessageText")]
+        assert all('"is_disabled": true' in call.fields["link_preview_options"] for call in made)
+
+    async def test_a_text_that_is_there_already_is_success(self, sim: SimTelegram, reply: Reply) -> None:
+        post = await reply.send(frame("same"), "k")
+        await post.edit(frame("same"))
+        assert sim.counted("editMessageText", Verdict.REFUSED) == 1
+
+    @pytest.mark.parametrize("text", ["```", "> ", "", "\n"])
+    async def test_a_text_that_shows_nothing_is_not_sent(self, sim: SimTelegram, reply: Reply, text: str) -> None:
+        with pytest.raises(Rejected):
+            await reply.send(frame(text), "k")
+        post = await reply.send(frame("x"), "k")
+        with pytest.raises(Rejected):
+            await post.edit(frame(text))
+        assert sim.counted(verdict=Verdict.REFUSED) == 0
+
+    async def test_refused_entities_fall_back_to_plain_text_once(self, sim: SimTelegram) -> None:
+        sim.say(ME, "hi")
+        broken = Drawn("bold", (MessageEntity("bold", 0, 99),))
+        async with Bot(sim.token, f"{sim.url}/bot") as bot:
+            calls = Calls(Place(ME), lambda: bot)
+            message = await calls.send_text(broken, stop=False)
+            await calls.edit_text(message, replace(broken, text="bolder"), stop=False)
+        (shown,) = sim.answers(ME)
+        assert [(look.text, look.entities) for look in shown.looks] == [("bold", ()), ("bolder", ())]
+        assert sim.counted("sendMessage") == sim.counted("editMessageText") == 2
+
+
+class TestPlace:
+    async def test_an_answer_goes_to_the_topic_and_message_of_its_question(self, sim: SimTelegram, ears: Ears) -> None:
+        sim.group(GROUP, forum=True)
+        topic = sim.open_topic(GROUP, ME)
+        asked = sim.say(GROUP, "@claw_bot hi", user=ME, topic=topic)
+        _, reply = await ears.question()
+        await reply.typing()
+        await reply.send(frame("hello"), "k")
+        (shown,) = sim.answers(GROUP)
+        assert (shown.topic, shown.reply_to) == (topic, asked.id)
+        assert sim.counted("sendChatAction", Verdict.OK) == 1
+
+    async def test_in_general_no_topic_is_named(self, sim: SimTelegram, ears: Ears) -> None:
+        """Telegram refuses General's own number."""
+        sim.group(GROUP, forum=True)
+        sim.say(GROUP, "@claw_bot hi", user=ME)
+        _, reply = await ears.question()
+        await reply.typing()
+        await reply.send(frame("hello"), "k")
+        assert not any("message_thread_id" in call.fields for call in sim.calls)
+
+    async def test_an_answer_survives_the_removal_of_its_question(self, sim: SimTelegram, ears: Ears) -> None:
+        sim.group(GROUP)
+        asked = sim.say(GROUP, "@claw_bot hi", user=ME)
+        _, reply = await ears.question()
+        sim.delete_question(asked)
+        await reply.send(frame("hello"), "k")
+        assert [shown.text for shown in sim.answers(GROUP)] == ["hello"]
+
+    async def test_in_a_private_chat_nothing_is_quoted(self, sim: SimTelegram, reply: Reply) -> None:
+        await reply.send(frame("hello"), "k")
+        assert sim.answers(ME)[0].reply_to == 0
+
+    async def test_a_chat_that_hangs_does_not_hold_up_another(self, sim: SimTelegram, ears: Ears, reply: Reply) -> None:
+        sim.faults.add("sendMessage", Fault(Trouble.HANG, 3600))
+        slow = asyncio.create_task(reply.send(frame("slow"), "k"))
+        sim.say(8, "hi")
+        _, other = await ears.question(1)
+        await other.send(frame("fast"), "k")
+        assert [shown.text for shown in sim.answers(8)] == ["fast"]
+        with pytest.raises(Unsure):
+            await slow
+
+
+class TestFiles:
+    PICTURE = File("latency.png", b"png")
+    TEXT = File("answer.md", b"text")
+
+    async def test_a_picture_carries_a_short_text_as_its_caption(self, sim: SimTelegram, reply: Reply) -> None:
+        post = await reply.send(frame("**The chart**", State.FINAL, self.PICTURE), "k")
+        await reply.post(post.ref).edit(frame("The table", State.FINAL))
+        (shown,) = sim.answers(ME)
+        assert (shown.text, shown.look.file) == ("The table", self.PICTURE)
+
+    async def test_a_long_text_and_a_picture_are_two_messages(self, sim: SimTelegram, reply: Reply) -> None:
+        await reply.send(frame("x" * 1025, State.FINAL, self.PICTURE), "k")
+        assert [(len(one.text), one.look.file) for one in sim.answers(ME)] == [(1025, None), (0, self.PICTURE)]
+
+    async def test_another_try_sends_only_the_file_that_is_missing(self, sim: SimTelegram, reply: Reply) -> None:
+        sim.faults.add("sendDocument", Fault(Trouble.ERROR))
+        answer = frame("The rest is in the file.", State.FINAL, self.TEXT)
+        with pytest.raises(Unreachable):
+            await reply.send(answer, "k")
+        await reply.send(answer, "k")
+        assert [one.look.file for one in sim.answers(ME)] == [None, self.TEXT]
+
+    async def test_an_edit_adds_a_file_once(self, sim: SimTelegram, reply: Reply) -> None:
+        post = await reply.send(frame("The"), "k")
+        for _ in range(2):
+            await post.edit(frame("The end", State.FINAL, self.TEXT))
+        assert [one.look.file for one in sim.answers(ME)] == [None, self.TEXT]
+
+
+class TestLimits:
+    async def test_sends_edits_and_typing_of_a_chat_share_a_bucket(self, reply: Reply) -> None:
+        limits = reply.limits
+        assert limits.sends == limits.edits == limits.typing
+        assert (limits.sends.key, limits.bot.key) == ("telegram:7", "telegram")
+
+    async def test_a_group_is_slower_than_a_private_chat(self, harness: TelegramHarness) -> None:
+        private, group = (harness.adapter.reply(f"{chat}/0/0").limits for chat in (ME, GROUP))
+        assert (private.pace.by_age[0], group.pace.by_age[0]) == ((0, 1.0), (0, 3.5))
+        assert group.sends.rates[-1].calls == 20
+
+
+class TestTrouble:
+    @pytest.mark.parametrize(
+        ("trouble", "error"),
+        [
+            (Trouble.ERROR, Unreachable),
+            (Trouble.BAD_GATEWAY, Unreachable),
+            (Trouble.RESET_BEFORE, Unsure),
+            (Trouble.RESET_AFTER, Unsure),
+            (Trouble.TIMEOUT_AFTER, Unsure),
+            (Trouble.HANG, Unsure),
+        ],
+    )
+    async def test_what_a_failed_call_may_have_done(
+        self, sim: SimTelegram, reply: Reply, trouble: Trouble, error: type[Exception]
+    ) -> None:
+        sim.faults.add("sendMessage", Fault(trouble))
+        with pytest.raises(error):
+            await reply.send(frame("x"), "k")
+
+    async def test_a_refused_typing_sign_names_the_wait(self, sim: SimTelegram, reply: Reply) -> None:
+        sim.faults.add("sendChatAction", Fault(Trouble.LIMITED, 14_000))
+        with pytest.raises(Limited) as refused:
+            await reply.typing()
+        assert refused.value.retry_after == 14_000
+
+    async def test_a_blocked_bot_is_forbidden_to_write(self, sim: SimTelegram, reply: Reply) -> None:
+        sim.shut(ME)
+        with pytest.raises(Forbidden):
+            await reply.send(frame("x"), "k")
+
+    async def test_a_removed_message_is_gone(self, sim: SimTelegram, reply: Reply) -> None:
+        post = await reply.send(frame("x"), "k")
+        sim.delete_question(sim.answers(ME)[0])
+        with pytest.raises(Gone):
+            await post.edit(frame("y"))
+
+    async def test_too_long_a_text_is_rejected_whole(self, sim: SimTelegram, reply: Reply) -> None:
+        with pytest.raises(Rejected):
+            await reply.send(frame("x" * 4097), "k")
+        assert sim.answers(ME) == []

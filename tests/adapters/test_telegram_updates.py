@@ -1,0 +1,180 @@
+"""Which updates are meant for the bot, and what they say."""
+
+from typing import Any
+
+import pytest
+from telegram import Update, User
+
+from clawdbot.chat import Edited, Message, Person, Pressed
+from clawdbot_telegram.place import Place
+from clawdbot_telegram.updates import understood
+
+ME = User(99, "Claw", is_bot=True, username="claw_bot")
+ADA: dict[str, Any] = {"id": 7, "is_bot": False, "first_name": "Ada", "last_name": "L."}
+BOT: dict[str, Any] = {"id": 99, "is_bot": True, "first_name": "Claw"}
+PRIVATE: dict[str, Any] = {"id": 7, "type": "private", "first_name": "Ada"}
+GROUP: dict[str, Any] = {"id": -100, "type": "supergroup", "title": "Birds"}
+STICKER: dict[str, Any] = {
+    "file_id": "s",
+    "file_unique_id": "s",
+    "width": 1,
+    "height": 1,
+    "type": "regular",
+    "is_animated": False,
+    "is_video": False,
+}
+
+
+def said(text: str, *marks: tuple[str, str], **more: Any) -> dict[str, Any]:
+    """A message in the group; each mark is an entity's type and the part of the text that it covers."""
+    entities = [
+        {"type": kind, "offset": units(text[: text.index(part)]), "length": units(part)} for kind, part in marks
+    ]
+    message = {"message_id": 5, "date": 1_700_000_000, "chat": GROUP, "from": ADA, "text": text, "entities": entities}
+    return message | more
+
+
+def units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def update(**content: Any) -> Update:
+    return Update.de_json({"update_id": 1, **content}, None)
+
+
+def heard(message: dict[str, Any]) -> str | None:
+    """The text that the bot is given, None when the message is not for it."""
+    found = understood(update(message=message), ME, 3.0)
+    if found is None:
+        return None
+    assert isinstance(found[0], Message)
+    return found[0].text
+
+
+def test_a_private_message_is_for_the_bot() -> None:
+    found = understood(update(message=said("hi", chat=PRIVATE)), ME, 3.0)
+    assert found
+    message, place = found
+    assert isinstance(message, Message)
+    assert (message.id, message.text, message.author) == ("7:5", "hi", Person(7, "Ada L."))
+    assert (message.received_at, message.sent_at) == (3.0, 1_700_000_000.0)
+    assert (message.conversation.key, message.conversation.private) == ("telegram:7:0", True)
+    assert place == Place(7, 0, 5)
+
+
+def test_talk_in_a_group_is_not_for_the_bot() -> None:
+    assert heard(said("what a bird")) is None
+
+
+@pytest.mark.parametrize("mention", ["@claw_bot", "@Claw_Bot"])
+def test_a_mention_is_for_the_bot_and_taken_out(mention: str) -> None:
+    """Entities count UTF-16 units: the emoji before the mention has two."""
+    assert heard(said(f"😀 {mention} what bird?", ("mention", mention))) == "😀  what bird?"
+
+
+def test_a_mention_alone_still_says_something() -> None:
+    assert heard(said("@claw_bot", ("mention", "@claw_bot"))) == "@claw_bot"
+
+
+def test_a_mention_of_another_is_not_for_the_bot() -> None:
+    assert heard(said("@claw_bot_2 hi", ("mention", "@claw_bot_2"))) is None
+
+
+def test_a_mention_by_link_is_for_the_bot() -> None:
+    mark = {"type": "text_mention", "offset": 0, "length": 4, "user": BOT}
+    assert heard(said("Claw what bird?", entities=[mark])) == "what bird?"
+
+
+def test_a_reply_to_the_bot_is_for_the_bot() -> None:
+    mine = said("I am here", **{"from": BOT})
+    assert heard(said("and you?", reply_to_message=mine)) == "and you?"
+
+
+def test_a_reply_to_a_person_is_not() -> None:
+    assert heard(said("and you?", reply_to_message=said("hi"))) is None
+
+
+def test_writing_in_a_topic_that_the_bot_opened_is_no_reply_to_it() -> None:
+    opened = said("", **{"from": BOT}) | {"forum_topic_created": {"name": "Birds", "icon_color": 1}}
+    assert heard(said("what a bird", reply_to_message=opened, message_thread_id=3, is_topic_message=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "given"),
+    [
+        ("/latency 24h", "/latency", "/latency 24h"),
+        ("/latency@claw_bot 24h", "/latency@claw_bot", "/latency 24h"),
+        ("/latency@Claw_Bot", "/latency@Claw_Bot", "/latency"),
+        ("/latency@other_bot", "/latency@other_bot", None),
+        ("/start", "/start", "/help"),
+        ("try /new some day", "/new", None),
+    ],
+)
+def test_commands_are_for_the_bot_unless_they_name_another(text: str, command: str, given: str | None) -> None:
+    assert heard(said(text, ("bot_command", command))) == given
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        said("hi", chat=PRIVATE, **{"from": {**ADA, "is_bot": True}}),
+        said("", chat=PRIVATE, sticker=STICKER),
+        said("", chat=PRIVATE),
+    ],
+    ids=["from a bot", "a sticker", "without text"],
+)
+def test_some_private_messages_are_not_questions(message: dict[str, Any]) -> None:
+    assert heard(message) is None
+
+
+def test_a_caption_is_a_text() -> None:
+    picture = said("", chat=PRIVATE, photo=[{"file_id": "p", "file_unique_id": "p", "width": 1, "height": 1}])
+    assert heard(picture | {"text": None, "caption": "what bird?"}) == "what bird?"
+
+
+def test_a_topic_is_a_conversation_of_its_own() -> None:
+    found = understood(
+        update(message=said("/new", ("bot_command", "/new"), message_thread_id=3, is_topic_message=True)), ME, 3.0
+    )
+    assert found
+    assert isinstance(found[0], Message)
+    assert (found[0].conversation.key, found[1]) == ("telegram:-100:3", Place(-100, 3, 5))
+
+
+def test_a_thread_of_replies_in_an_ordinary_group_is_none() -> None:
+    """There, too, messages carry the number of a thread, but sending to it is refused."""
+    found = understood(update(message=said("/new", ("bot_command", "/new"), message_thread_id=3)), ME, 3.0)
+    assert found
+    assert found[1] == Place(-100, 0, 5)
+
+
+def test_an_edit_carries_the_new_text_and_the_old_id() -> None:
+    edited = said("what bird?", chat=PRIVATE, edit_date=1_700_000_060)
+    found = understood(update(edited_message=edited), ME, 3.0)
+    assert found
+    assert isinstance(found[0], Edited)
+    message = found[0].message
+    assert (message.id, message.text, message.sent_at) == ("7:5", "what bird?", 1_700_000_060.0)
+
+
+@pytest.mark.parametrize("date", [1_700_000_000, 0], ids=["shown", "too old to be seen"])
+def test_a_press_names_control_and_post(date: int) -> None:
+    query = {"id": "1", "from": ADA, "chat_instance": "1", "data": "stop"}
+    pressed = {"message_id": 6, "date": date, "chat": GROUP, "from": BOT, "text": "He"}
+    found = understood(update(callback_query=query | {"message": pressed}), ME, 3.0)
+    assert found
+    assert isinstance(found[0], Pressed)
+    assert (found[0].control, found[0].post, found[0].by.id) == ("stop", "6", 7)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"channel_post": said("news")},
+        {"my_chat_member_of_the_future": {}},
+        {"callback_query": {"id": "1", "from": ADA, "chat_instance": "1", "inline_message_id": "x"}},
+    ],
+    ids=["a channel's post", "something unknown", "a press elsewhere"],
+)
+def test_other_updates_are_passed_over(content: dict[str, Any]) -> None:
+    assert understood(update(**content), ME, 3.0) is None
