@@ -52,7 +52,6 @@ async def open_app(
     """
     async with AsyncExitStack() as stack:
         keep = settings.store.keep_days or float("inf")
-        settings.store.path.parent.mkdir(parents=True, exist_ok=True)
         store = await stack.enter_async_context(open_store(settings.store.path, clock, keep_days=keep))
         host = EngineHost(open_engine, clock)
         sessions = Sessions(_limits(settings), clock)

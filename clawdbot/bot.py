@@ -66,8 +66,14 @@ class Bot:
         """Take up what an earlier run of the bot left unfinished."""
         for left in await self._store.unfinished():
             adapter = adapters.get(left.question.message.conversation.platform)
-            if adapter is not None:
-                self._resume(left, adapter.reply(left.question.reply_ref))
+            if adapter is None:
+                continue  # that platform is switched off; perhaps it comes back
+            try:
+                reply = adapter.reply(left.question.reply_ref)
+            except DeliveryError:
+                await self._store.fail(left.reply, State.INTERRUPTED)
+            else:
+                self._resume(left, reply)
 
     async def _take(self, message: Message, reply: Reply) -> None:
         """Decide what a message is; returns when it is durable and its answer is under way."""

@@ -92,6 +92,8 @@ def chat(
 
     async def talk(stop: asyncio.Event) -> None:
         async with open_app(settings, _opener(settings), clock, note) as app:
+            with notes.status("The model is loading …"):
+                await app.host.engine()  # or the first question would measure the loading
 
             async def receive(event: Event, reply: Reply) -> None:
                 await app.bot.receive(event, reply)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from clawdbot.chat import Conversation, Message, Person, Receive
 from clawdbot.clock import Clock, SystemClock
+from clawdbot.errors import Gone
 from clawdbot_console.reply import ConsoleReply
 from clawdbot_console.screen import screen_on
 
@@ -63,8 +64,8 @@ class ConsoleAdapter:
                 await self._ask(text, receive)
 
     def reply(self, ref: str) -> ConsoleReply:
-        """See `Adapter.reply`; there is only one place."""
-        return ConsoleReply(screen_on(self._console))
+        """See `Adapter.reply`. Raises `Gone`: nobody waits any more for an answer of an earlier run."""
+        raise Gone("That console is closed.")
 
     async def _ask(self, text: str, receive: Receive) -> None:
         now = self._clock.wall()

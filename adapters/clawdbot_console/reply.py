@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,13 +48,14 @@ class ConsoleReply:
         """See `Reply.typing`; a console shows none."""
 
     def _show(self, frame: Frame) -> None:
-        """Draw ``frame``; the files of a lasting one are written into the current folder."""
+        """Draw ``frame``; the files of a lasting one are written into the folder for temporary ones."""
         self._screen.draw(frame.text, lasting=frame.state.lasting, waiting=frame.state is State.WAITING)
         if not frame.state.lasting:
             return
         for file in frame.files:
-            Path(file.name).write_bytes(file.data)
-            self._screen.note(f"(written to {file.name})")
+            path = Path(tempfile.gettempdir(), f"clawdbot-{file.name}")
+            path.write_bytes(file.data)
+            self._screen.note(f"(written to {path})")
         if frame.last:
             self.finished.set()
 

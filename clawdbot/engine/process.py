@@ -19,7 +19,12 @@ ENVIRONMENT = {
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_STREAM": "ext://sys.stderr",
-    "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
+    # Deprecations inside vLLM's and torch's own code are nothing that an admin can mend.
+    "PYTHONWARNINGS": ",".join(
+        ("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning:multiprocessing.resource_tracker")
+    ),
 }
 """What vLLM's processes inherit unless the admin's own environment says otherwise."""
 

@@ -4,43 +4,32 @@ Written against vLLM 0.26 (CUDA) and 0.32 (CPU).
 """
 
 import asyncio
+import concurrent.futures
 import dataclasses
-import difflib
+import gc
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
+from clawdbot.engine import arguments
 from clawdbot.engine.process import prepare_environment, sheltered
 from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Sampling, Tokenizer, Usage
 from clawdbot.engine.tokenizer import ChatTokenizer
-from clawdbot.errors import ConfigError, EngineDead, EngineUnavailable, GenerationFailed, PromptTooLong
+from clawdbot.errors import EngineDead, EngineUnavailable, GenerationFailed, PromptTooLong
 
 log = logging.getLogger(__name__)
 
-CPU_CONTEXT = 4096
-"""Tokens of context on a CPU unless the configuration says otherwise: more makes prompts nobody wants to wait for."""
+T = TypeVar("T")
+
+WARM_UP = 120.0
+"""Seconds that the first, short answer may take."""
 
 SHUTDOWN = 2.0
 """Seconds that the engine's processes get to end by themselves."""
 
-_DEFAULTS_CPU: dict[str, Any] = {
-    # bfloat16 is 4 to 5 times slower without AVX-512, and the demo model's answers were wrong with it.
-    "dtype": "float32",
-    # Compiling takes one to two minutes at the first start and gains about a fifth afterwards.
-    "enforce_eager": True,
-    # A share of all RAM there, checked at start; 0.92, vLLM's own default, fails on a shared machine.
-    "gpu_memory_utilization": 0.3,
-    "max_num_seqs": 16,
-    "max_num_batched_tokens": 128,
-    "long_prefill_token_threshold": 64,
-}
-_DEFAULTS_CUDA: dict[str, Any] = {
-    "gpu_memory_utilization": 0.9,
-    "max_num_batched_tokens": 2048,
-    "long_prefill_token_threshold": 1024,
-}
 _ENVIRONMENT_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1"}  # GiB
 
 
@@ -56,8 +45,10 @@ class VllmEngine:
         """End the engine's processes; takes up to some seconds."""
         self._tokenizer.close()
         self._llm.shutdown(timeout=SHUTDOWN)
-        # Its destructor shuts down once more, which fails when that is left to the end of the interpreter.
+        # Its destructor shuts down once more, which fails when that is left to the end of the interpreter; it is in
+        # reference cycles.
         del self._llm
+        gc.collect()
 
     @property
     def info(self) -> EngineInfo:
@@ -110,14 +101,32 @@ async def open_vllm(model: str, device: str, args: Mapping[str, Any]) -> AsyncIt
     Raises `EngineUnavailable` with a remedy, or `ConfigError` for arguments that this vLLM does not know.
     """
     prepare_environment()
-    engine = await asyncio.to_thread(_start, model, device, dict(args))
+    # Importing and starting happen in threads one after the other: vLLM keeps an exception of its import, which keeps
+    # the frames below it, and an engine in one of those would outlive its `close`.
+    await _in_thread(_import)
+    engine = await _in_thread(lambda: _start(model, device, args))
     try:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(WARM_UP):
             await _warm_up(engine)
         yield engine
     finally:
         # Shielded: a second cancellation must not leave the core behind. vLLM limits the time.
         await asyncio.shield(asyncio.to_thread(engine.close))
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Run ``work`` in a thread that does not keep the process alive: Ctrl-C ends the bot also while a model loads."""
+    loop = asyncio.get_running_loop()
+    outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - handed on to whoever waits
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="engine start", daemon=True).start()
+    return await asyncio.wrap_future(outcome, loop=loop)
 
 
 async def _warm_up(engine: VllmEngine) -> None:
@@ -128,32 +137,34 @@ async def _warm_up(engine: VllmEngine) -> None:
             pass
 
 
-def _start(model: str, device: str, args: dict[str, Any]) -> VllmEngine:
-    """Start everything; takes seconds to minutes, so it runs in a thread."""
+def _import() -> None:
     try:
-        from vllm import __version__
-        from vllm.engine.arg_utils import AsyncEngineArgs
-        from vllm.platforms import current_platform
-        from vllm.v1.engine.async_llm import AsyncLLM
+        import vllm.v1.engine.async_llm  # noqa: F401
     except ImportError as error:
         raise EngineUnavailable(
             f"vLLM cannot be imported ({error}).",
             "Install it: `pip install 'clawdbot[cuda]'` with an NVIDIA GPU, `pip install 'clawdbot[cpu]'` without one.",
         ) from error
+
+
+def _start(model: str, device: str, args: Mapping[str, Any]) -> VllmEngine:
+    """Start everything; takes seconds to minutes."""
+    from vllm import __version__
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.platforms import current_platform
+    from vllm.v1.engine.async_llm import AsyncLLM
+
     on_cpu = bool(current_platform.is_cpu())
     _check_device(device, on_cpu)
-    _check_names(args, [field.name for field in dataclasses.fields(AsyncEngineArgs)])
-    limit = _context_of(model)
-    merged = (_DEFAULTS_CPU if on_cpu else _DEFAULTS_CUDA) | {"enable_chunked_prefill": True} | args
+    arguments.check_names(args, (field.name for field in dataclasses.fields(AsyncEngineArgs)))
     if on_cpu:
         for name, value in _ENVIRONMENT_CPU.items():
             os.environ.setdefault(name, value)
-        merged.setdefault("max_model_len", min(CPU_CONTEXT, limit))
-    _make_consistent(merged, explicit=args, context=merged.get("max_model_len", limit))
+    completed = arguments.complete(args, on_cpu=on_cpu, limit=_context_of(model))
     try:
         with sheltered():
-            llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **merged))
-        tokenizer = ChatTokenizer(_load_tokenizer(merged.get("tokenizer") or model))
+            llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **completed))
+        tokenizer = ChatTokenizer(_load_tokenizer(completed.get("tokenizer") or model))
     except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
         raise _explained(error, model, on_cpu) from error
     return VllmEngine(llm, tokenizer, _info_of(llm, model, f"vLLM {__version__}", current_platform))
@@ -172,30 +183,6 @@ def _check_device(wanted: str, on_cpu: bool) -> None:
         )
 
 
-def _check_names(args: Mapping[str, Any], known: list[str]) -> None:
-    faults = []
-    for name in sorted(set(args) - set(known)):
-        near = difflib.get_close_matches(name, known, 1, 0.5)
-        hint = f' Did you mean "{near[0]}"?' if near else ""
-        faults.append(f'[engine.args] "{name}" is no argument of this vLLM\'s AsyncEngineArgs.{hint}')
-    if faults:
-        raise ConfigError("configuration", *faults)
-
-
-def _make_consistent(merged: dict[str, Any], explicit: Mapping[str, Any], context: int) -> None:
-    """Adjust defaults to what the admin chose; vLLM refuses contradictions."""
-    if not merged["enable_chunked_prefill"]:
-        # Without it one step has to take the longest prompt whole, and a threshold below that has no meaning.
-        merged["max_num_batched_tokens"] = max(context, explicit.get("max_num_batched_tokens", 0))
-        if "long_prefill_token_threshold" not in explicit:
-            merged["long_prefill_token_threshold"] = 0
-    elif "long_prefill_token_threshold" not in explicit:
-        threshold = merged["long_prefill_token_threshold"]
-        merged["long_prefill_token_threshold"] = min(threshold, merged["max_num_batched_tokens"] // 2)
-    if "max_num_seqs" not in explicit and "max_num_seqs" in merged:
-        merged["max_num_seqs"] = min(merged["max_num_seqs"], merged["max_num_batched_tokens"])
-
-
 def _context_of(model: str) -> int:
     """The most tokens that the model was made for."""
     from transformers import AutoConfig
@@ -207,7 +194,7 @@ def _context_of(model: str) -> int:
             f'The model "{model}" was not found or is not a model ({str(error).splitlines()[0]}).',
             'Set [engine] model to a Hugging Face name such as "Qwen/Qwen2-7B-Instruct", to a folder, or to "demo".',
         ) from error
-    return int(getattr(config.get_text_config(), "max_position_embeddings", CPU_CONTEXT))
+    return int(getattr(config.get_text_config(), "max_position_embeddings", arguments.CPU_CONTEXT))
 
 
 def _load_tokenizer(name: str) -> Any:

@@ -1,0 +1,61 @@
+"""What vLLM is started with: the admin's choice, safe defaults for the device, no contradictions. Pure."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from clawdbot.errors import ConfigError
+
+_STEP, _LONG = "max_num_batched_tokens", "long_prefill_token_threshold"
+
+CPU_CONTEXT = 4096
+"""Tokens of context on a CPU unless the configuration says otherwise: more makes prompts nobody wants to wait for."""
+
+DEFAULTS_CPU: Mapping[str, Any] = {
+    # bfloat16 is 4 to 5 times slower without AVX-512, and with it the demo model's answers were wrong.
+    "dtype": "float32",
+    # Compiling takes one to two minutes at the first start and gains about a fifth afterwards.
+    "enforce_eager": True,
+    # A share of all RAM there, checked at start; 0.92, vLLM's own default, fails on a shared machine.
+    "gpu_memory_utilization": 0.3,
+    "max_num_seqs": 16,
+    "max_num_batched_tokens": 128,
+    "long_prefill_token_threshold": 64,
+}
+DEFAULTS_CUDA: Mapping[str, Any] = {
+    "gpu_memory_utilization": 0.9,
+    "max_num_batched_tokens": 2048,
+    "long_prefill_token_threshold": 1024,
+}
+DEFAULTS: Mapping[str, Any] = {"enable_chunked_prefill": True, "use_tqdm_on_load": False}
+
+
+def check_names(args: Iterable[str], known: Iterable[str]) -> None:
+    """Raise `ConfigError` for names that this vLLM's ``AsyncEngineArgs`` does not know."""
+    names = list(known)
+    faults = []
+    for name in sorted(set(args) - set(names)):
+        near = difflib.get_close_matches(name, names, 1, 0.5)
+        hint = f' Did you mean "{near[0]}"?' if near else ""
+        faults.append(f'engine.args.{name}: this vLLM\'s AsyncEngineArgs has no argument "{name}".{hint}')
+    if faults:
+        raise ConfigError("[engine.args]", *faults)
+
+
+def complete(chosen: Mapping[str, Any], *, on_cpu: bool, limit: int) -> dict[str, Any]:
+    """All arguments but the model: ``chosen`` by the admin, defaults for the rest that do not contradict them.
+
+    ``limit``: the most tokens of context that the model was made for.
+    """
+    merged = {**DEFAULTS, **(DEFAULTS_CPU if on_cpu else DEFAULTS_CUDA), **chosen}
+    if on_cpu:
+        merged.setdefault("max_model_len", min(CPU_CONTEXT, limit))
+    if not merged["enable_chunked_prefill"]:
+        # One step then has to take the longest prompt whole, and a smaller bound for long prompts has no meaning.
+        merged[_STEP] = max(merged.get("max_model_len", limit), chosen.get(_STEP, 0))
+        merged[_LONG] = chosen.get(_LONG, 0)
+    elif _LONG not in chosen:
+        merged[_LONG] = min(merged[_LONG], merged[_STEP] // 2)
+    if "max_num_seqs" in merged and "max_num_seqs" not in chosen:
+        merged["max_num_seqs"] = min(merged["max_num_seqs"], merged[_STEP])
+    return merged
