@@ -53,8 +53,6 @@ class TelegramAdapter:
         self._renderer = Renderer(settings.text_limit, settings.entity_limit)
         self._bot: Bot | None = None
         """The bot while it is connected."""
-        self._called_at = 0.0
-        """When an answer last called Telegram, seconds of `Clock.now`."""
         self._errands: set[asyncio.Task[None]] = set()
         """Small calls that nobody waits for."""
 
@@ -83,7 +81,6 @@ class TelegramAdapter:
     def _connected(self) -> Bot:
         if self._bot is None:
             raise Unreachable("Telegram is not connected.")
-        self._called_at = self._clock.now()
         return self._bot
 
     def _token(self) -> str:
@@ -119,20 +116,25 @@ class TelegramAdapter:
             )
         except InvalidToken:
             # The library's own sentence holds the token, so it must not come along as the cause.
-            raise Unauthorized(f"Telegram refuses the bot's token. {HOW_TO_GET_A_TOKEN}") from None
+            raise Unauthorized(f"{self._settings.base_url} refuses the bot's token. {HOW_TO_GET_A_TOKEN}") from None
         except TelegramError as error:
             raise AdapterError(f"Telegram cannot be reached at {self._settings.base_url}: {error.message}") from error
+        self._warm(updater.bot)
         self._spawn(offer_menu(updater.bot))
         logger.info("Telegram: connected as @%s", updater.bot.username)
 
+    def _warm(self, bot: Bot) -> None:
+        """Make calls that cost nothing, at the same time, so that each has a connection of its own."""
+        for _ in range(self._settings.warm):
+            self._spawn(bot.get_me())
+
     async def _watch(self, bot: Bot, poll: PollRequest) -> None:
-        """Keep the connection warm; raise `AdapterError` when polling has died."""
+        """Keep connections warm; raise `AdapterError` when polling has died."""
         settings = self._settings
         while not await until(poll.unauthorized, min(settings.keep_warm, settings.stall / 4), self._clock):
             if self._clock.now() - poll.alive_at > settings.stall:
                 raise AdapterError(f"No poll of Telegram has ended for {settings.stall:g} s.")
-            if self._clock.now() - self._called_at >= settings.keep_warm:
-                self._spawn(bot.get_me())
+            self._warm(bot)
         raise Unauthorized(f"Telegram no longer accepts the bot's token. {HOW_TO_GET_A_TOKEN}")
 
     async def _close(self, updater: Updater, *requests: HTTPXRequest) -> None:

@@ -1,9 +1,23 @@
 """The settings of the Telegram adapter: the table ``[adapters.telegram]``."""
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt, SecretStr
+from typing import Annotated
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+)
 
 from clawdbot.chat import Bucket, Limits, Pace, Rate
 from clawdbot_telegram.render import Renderer
+
+Rates = Annotated[tuple[tuple[PositiveInt, PositiveFloat], ...], Field(min_length=1)]
+Corners = Annotated[tuple[tuple[NonNegativeFloat, PositiveFloat], ...], Field(min_length=1)]
 
 
 class Section(BaseModel):
@@ -15,23 +29,28 @@ class Section(BaseModel):
 class ChatLimits(Section):
     """What one kind of chat allows, and how fast an answer grows there. Times in seconds."""
 
-    rates: tuple[tuple[PositiveInt, PositiveFloat], ...]
+    rates: Rates
     """Pairs (calls, seconds): at most so many sends, edits and typing signs together in any so many seconds."""
     first: tuple[NonNegativeFloat, ...]
     """Times before the second, third, … frame of an answer."""
-    by_age: tuple[tuple[NonNegativeFloat, PositiveFloat], ...]
+    by_age: Corners
     """Corners (age of the answer, time between its frames)."""
 
 
-PRIVATE = ChatLimits(
-    rates=((3, 1.1), (7, 5.2), (34, 30.5)),
-    first=(0.4, 0.8),
-    by_age=((0.0, 1.0), (30.0, 1.4), (60.0, 3.0)),
-)
-"""Telegram's FAQ: no more than one message a second in a chat, short bursts allowed. A little less, for jitter."""
+class PrivateLimits(ChatLimits):
+    """Telegram's FAQ: no more than one message a second in a chat, short bursts allowed. A little less, for jitter."""
 
-GROUP = ChatLimits(rates=((3, 1.1), (20, 61.0)), first=(1.5,), by_age=((0.0, 3.5),))
-"""Telegram's FAQ: 20 messages a minute in a group; edits count like messages."""
+    rates: Rates = ((3, 1.1), (7, 5.2), (34, 30.5))
+    first: tuple[NonNegativeFloat, ...] = (0.4, 0.8)
+    by_age: Corners = ((0.0, 1.0), (30.0, 1.4), (60.0, 3.0))
+
+
+class GroupLimits(ChatLimits):
+    """Telegram's FAQ: 20 messages a minute in a group; edits count like messages."""
+
+    rates: Rates = ((3, 1.1), (20, 61.0))
+    first: tuple[NonNegativeFloat, ...] = (1.5,)
+    by_age: Corners = ((0.0, 3.5),)
 
 
 class TelegramSettings(Section):
@@ -43,16 +62,18 @@ class TelegramSettings(Section):
     """Another one for a Bot API server of one's own."""
     proxy: SecretStr | None = None
     """The URL of an HTTP proxy, with its password if it has one."""
-    poll_timeout: PositiveInt = 25
-    """How long Telegram may hold a poll that has nothing to bring; 50 at most."""
+    poll_timeout: Annotated[int, Field(ge=1, le=50)] = 25
+    """How long Telegram may hold a poll that has nothing to bring."""
     connect_timeout: PositiveFloat = 5.0
     call_timeout: PositiveFloat = 10.0
     """How long a call may go without an answer."""
     upload_timeout: PositiveFloat = 60.0
     connections: PositiveInt = 256
     """The most calls at the same time."""
+    warm: NonNegativeInt = 4
+    """How many connections are kept open, so that the first word of an answer does not wait for a new one."""
     keep_warm: PositiveFloat = 25.0
-    """After so long without a call a cheap one is made, so that an answer never waits for a new connection."""
+    """How often each of them carries a call that costs nothing."""
     stall: PositiveFloat = 120.0
     """A poll that is this late means that polling has died; the adapter is started anew."""
     text_limit: PositiveInt = 4096
@@ -60,9 +81,9 @@ class TelegramSettings(Section):
     caption_limit: PositiveInt = 1024
     entity_limit: PositiveInt = 100
     """Telegram ignores further styles and links of a message in silence."""
-    private: ChatLimits = PRIVATE
-    group: ChatLimits = GROUP
-    bot_rates: tuple[tuple[PositiveInt, PositiveFloat], ...] = ((30, 1.05),)
+    private: PrivateLimits = PrivateLimits()
+    group: GroupLimits = GroupLimits()
+    bot_rates: Rates = ((30, 1.05),)
     """What the whole bot may do: about 30 calls a second."""
 
     def limits(self, chat: int, renderer: Renderer) -> Limits:
@@ -80,5 +101,5 @@ class TelegramSettings(Section):
         )
 
 
-def _rates(pairs: tuple[tuple[int, float], ...]) -> tuple[Rate, ...]:
+def _rates(pairs: Rates) -> tuple[Rate, ...]:
     return tuple(Rate(calls, seconds) for calls, seconds in pairs)

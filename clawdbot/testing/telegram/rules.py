@@ -81,7 +81,8 @@ def written(fields: Fields, label: str, allowance: Allowance) -> tuple[str, tupl
     if units(text) > most:
         raise bad("message is too long" if label == "text" else "message caption is too long")
     name = "entities" if label == "text" else "caption_entities"
-    entities = [_entity(one, raw) for one in fields.nested(name) or ()][: allowance.entities]
+    borders = _borders(raw)
+    entities = [_entity(one, borders) for one in fields.nested(name) or ()][: allowance.entities]
     end = units(text)
     cut = [replace(one, length=min(one.length, end - one.offset)) for one in entities if one.offset < end]
     return text, tuple(cut)
@@ -98,17 +99,17 @@ def keyboard(fields: Fields, allowance: Allowance) -> tuple[tuple[Button, ...], 
     return tuple(tuple(Button(one["text"], one["callback_data"]) for one in row) for row in rows if row)
 
 
-def _entity(raw: dict[str, object], text: str) -> Entity:
+def _entity(raw: dict[str, object], borders: set[int]) -> Entity:
     extra = tuple(sorted((k, v) for k, v in raw.items() if k not in ("type", "offset", "length")))
     entity = Entity(str(raw.get("type")), _whole(raw, "offset"), _whole(raw, "length"), extra)
     end = entity.offset + entity.length
     if entity.offset < 0 or entity.length < 0:
         raise bad("can't parse MessageEntity: receive an entity with incorrect offset or length")
-    if end > units(text):
+    if end > max(borders):
         raise bad(
             f"entity beginning at UTF-16 offset {entity.offset} ends after the end of the text at UTF-16 offset {end}"
         )
-    if not {entity.offset, end} <= _borders(text):
+    if not {entity.offset, end} <= borders:
         raise bad(f"entity beginning at UTF-16 offset {entity.offset} begins or ends in a middle of a UTF-16 symbol")
     return entity
 
@@ -121,6 +122,7 @@ def _whole(raw: dict[str, object], name: str) -> int:
 
 
 def _borders(text: str) -> set[int]:
+    """Where signs begin and end, in UTF-16 code units."""
     if text.isascii():
         return set(range(len(text) + 1))
     return {0, *itertools.accumulate(2 if ord(letter) > 0xFFFF else 1 for letter in text)}
