@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from contextlib import suppress
 
 import discord
@@ -10,6 +9,7 @@ import discord
 from clawdbot.chat import Receive
 from clawdbot.clock import Clock, SystemClock
 from clawdbot.errors import AdapterError, Unreachable
+from clawdbot_discord.backlog import Backlog
 from clawdbot_discord.client import Session
 from clawdbot_discord.reply import ChannelReply
 from clawdbot_discord.settings import DiscordSettings
@@ -31,11 +31,11 @@ class DiscordAdapter:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._session: Session | None = None
-        self._seen: OrderedDict[int, tuple[int, int]] = OrderedDict()
+        self._backlog = Backlog()
 
     async def run(self, receive: Receive) -> None:
         token = self._settings.read_token()
-        session = Session(receive, self._settings, self._clock, self._connected, self._seen)
+        session = Session(receive, self._settings, self._clock, self._connected, self._backlog)
         try:
             with one_session():
                 await self._serve(session, token)

@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import discord
@@ -15,6 +15,7 @@ from clawdbot.chat import Conversation, Deleted, Edited, Event, Message, Pressed
 from clawdbot.clock import Clock, until
 from clawdbot.errors import AdapterError, DeliveryError
 from clawdbot_discord import events, slash
+from clawdbot_discord.backlog import Backlog, Gap
 from clawdbot_discord.command import CommandReply
 from clawdbot_discord.controls import CONTROLS
 from clawdbot_discord.reply import ChannelReply, Connected
@@ -26,17 +27,16 @@ log = logging.getLogger(__name__)
 
 CACHED_MESSAGES = 200
 """discord.py keeps so many, to tell an edit of the text from a link preview that arrived."""
-WATCHED_CHANNELS = 50
-"""For so many channels the last message is remembered, to look for missed ones behind it."""
-MISSED_MESSAGES = 50
-"""So many missed messages of a channel are fetched; a person who waits for more has asked again."""
+MISSED_MESSAGES = 100
+"""So many missed messages of a channel are fetched, with one call."""
+WARM_CONNECTIONS = 2
+"""So many connections are kept open: a typing sign must not keep the first word waiting for a new one."""
 
 
 class Session(discord.Client):
     """A client that hands everything said to the bot to ``receive``; good for one connection's life.
 
-    ``seen`` maps channels to (guild, last message) and outlives the session: what was posted after it, while no session
-    could be resumed, is fetched over REST.
+    ``backlog`` outlives it: what was said while no session could be resumed is fetched over REST.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Session(discord.Client):
         settings: DiscordSettings,
         clock: Clock,
         connected: Connected,
-        seen: OrderedDict[int, tuple[int, int]],
+        backlog: Backlog,
     ) -> None:
         super().__init__(
             intents=_intents(settings),
@@ -62,7 +62,7 @@ class Session(discord.Client):
         self._settings = settings
         self._clock = clock
         self._connected = connected
-        self._seen = seen
+        self._backlog = backlog
         self._online = asyncio.Event()
         self._offline = asyncio.Event()
 
@@ -77,11 +77,12 @@ class Session(discord.Client):
             await self._offline.wait()
 
     async def keep_warm(self) -> None:
-        """Keep a connection open between answers."""
+        """Keep connections open between answers, so that none waits for DNS, TCP and TLS."""
         while self._settings.keep_warm:
+            async with self._minor_call("keeping connections warm"):
+                calls = (self.http.request(Route("GET", "/gateway")) for _ in range(WARM_CONNECTIONS))
+                await asyncio.gather(*calls)
             await self._clock.sleep(self._settings.keep_warm)
-            async with self._minor_call("keeping a connection warm"):
-                await self.http.request(Route("GET", "/gateway"))
 
     async def register(self) -> None:
         """Tell Discord about the slash commands, where it knows others."""
@@ -96,11 +97,11 @@ class Session(discord.Client):
     async def on_connect(self) -> None:
         self._set_online(True)
         log.info("Discord: connected as %s (%d)", self.user, self._me)
-        await self._catch_up(0)
+        await self._read(self._backlog.private_gaps(self._oldest), guild=0)
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
         # discord.py says "ready" only some seconds later, and even after the client was closed.
-        await self._catch_up(guild.id)
+        await self._read(self._backlog.gaps(_newest(guild), self._oldest), guild.id)
 
     async def on_resumed(self) -> None:
         self._set_online(True)
@@ -160,22 +161,21 @@ class Session(discord.Client):
 
     async def _take(self, message: discord.Message, received_at: float) -> None:
         channel, guild = message.channel.id, message.guild.id if message.guild else 0
-        to_bot = events.addressed(message, self._me)
-        if to_bot or channel in self._seen:
-            self._seen[channel] = (guild, max(message.id, self._seen.get(channel, (0, 0))[1]))
-            self._seen.move_to_end(channel)
-            if len(self._seen) > WATCHED_CHANNELS:
-                self._seen.popitem(last=False)
-        if to_bot:
+        self._backlog.hear(guild, channel, message.id)
+        if events.addressed(message, self._me) and self._backlog.is_new(message.id):
             await self._receive(events.question(message, self._me, received_at), self._reply(channel, message.id))
 
-    async def _catch_up(self, guild: int) -> None:
-        """Take what was posted in the channels of ``guild`` (0: in private) while nothing could be heard."""
-        for channel, (its_guild, last) in tuple(self._seen.items()):
-            if its_guild != guild:
-                continue
-            place = self.get_partial_messageable(channel, guild_id=guild or None)
-            after = discord.Object(last)
+    @property
+    def _oldest(self) -> int:
+        """The id of a message that is just old enough not to be answered any more."""
+        moment = datetime.fromtimestamp(self._clock.wall() - self._settings.lookback, UTC)
+        return discord.utils.time_snowflake(moment)
+
+    async def _read(self, gaps: list[Gap], guild: int) -> None:
+        """Take the messages of ``gaps`` in ``guild`` (0: in private)."""
+        for gap in gaps if self._settings.lookback else []:
+            place = self.get_partial_messageable(gap.channel, guild_id=guild or None)
+            after = discord.Object(gap.after)
             async with self._minor_call("fetching missed messages"):
                 async for message in place.history(after=after, limit=MISSED_MESSAGES, oldest_first=True):
                     await self._take(message, self._clock.now())
@@ -214,6 +214,16 @@ def _intents(settings: DiscordSettings) -> discord.Intents:
     intents = discord.Intents(guilds=True, messages=True, message_content=True)
     intents.typing = settings.typing_events
     return intents
+
+
+def _newest(guild: discord.Guild) -> list[tuple[int, int]]:
+    """The channels and threads of ``guild`` that the bot may read, with their newest messages."""
+    places: list[discord.TextChannel | discord.Thread] = [*guild.text_channels, *guild.threads]
+    return [
+        (place.id, place.last_message_id)
+        for place in places
+        if place.last_message_id is not None and place.permissions_for(guild.me).read_message_history
+    ]
 
 
 def _where(interaction: discord.Interaction[Any]) -> Conversation:

@@ -49,10 +49,12 @@ class DiscordSettings(BaseModel):
     by_age: tuple[tuple[NonNegativeFloat, PositiveFloat], ...] = ((0.0, 1.25),)
     """Corners (age of the answer, time between its frames)."""
 
+    lookback: NonNegativeFloat = 900.0
+    """How old a message may be that was missed and is fetched after a gap or a restart; 0 fetches none."""
     call_timeout: PositiveFloat = 20.0
     """How long a call may go without an answer."""
     keep_warm: NonNegativeFloat = 50.0
-    """Time between small calls that keep a connection open, so that a first word costs one round trip; 0 for none."""
+    """Time between small calls that keep connections open, so that a first word costs one round trip; 0 for none."""
     identify_delay: NonNegativeFloat = 5.0
     """Time before a further session is begun; Discord asks for 5."""
     patience: PositiveFloat = 90.0

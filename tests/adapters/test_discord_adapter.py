@@ -10,6 +10,7 @@ from pydantic import SecretStr, ValidationError
 
 from clawdbot.chat import Deleted, Edited, Event, Frame, Message, Pressed, State, Typing
 from clawdbot.errors import AdapterError, Unauthorized, Unreachable
+from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.contract import Ears, running
 from clawdbot.testing.discord import DiscordHarness, SimDiscord
 from clawdbot_discord import DiscordAdapter, DiscordSettings, plugin
@@ -220,7 +221,7 @@ async def test_a_session_that_cannot_be_resumed_is_begun_anew() -> None:
 
 
 async def test_what_no_resume_brings_is_fetched() -> None:
-    """After a gap that cannot be resumed, messages of the channels that talked to the bot are read over REST."""
+    """After a gap that cannot be resumed the channels are read over REST."""
     async with serving() as (sim, ears):
         sim.say(sim.channel, "hi")
         await ears.question()
@@ -236,18 +237,59 @@ async def test_what_no_resume_brings_is_fetched() -> None:
         assert len(ears.heard) == 2
 
 
-async def test_a_gap_between_two_runs_is_fetched_too() -> None:
+async def test_what_is_said_in_private_during_a_gap_is_fetched() -> None:
+    async with serving() as (sim, ears):
+        sim.say(sim.private(), "hi")
+        await ears.question()
+        sim.gateway.forget()
+        sim.gateway.drop()
+        await sim.until(lambda: not sim.gateway.connected)
+        sim.say(sim.private(), "are you there?")
+        event, _ = await ears.question(1)
+        assert (event.text, event.conversation.private) == ("are you there?", True)
+
+
+async def test_what_was_said_before_the_start_is_fetched() -> None:
+    """The process was restarted: a channel names its newest message, and that is fresh enough."""
+    async with SimDiscord() as sim:
+        thread = sim.add_thread(sim.channel, "birds")
+        for channel in (sim.channel, thread):
+            sim.say(channel, "lunch?", mention_bot=False)
+            sim.say(channel, "are you there?")
+        run, ears = DiscordAdapter(settings(sim)), Ears()
+        task = asyncio.create_task(run.run(ears.receive))
+        await ears.count(2)
+        task.cancel()
+        await asyncio.wait((task,))
+        heard_in = {event.conversation.chat for event, _ in ears.heard if isinstance(event, Message)}
+        assert heard_in == {sim.channel.id, thread.id}
+
+
+async def test_what_was_said_too_long_ago_is_not_fetched(clock: ManualClock) -> None:
+    sim = SimDiscord(clock=clock)
+    old = sim.say(sim.channel, "are you there?")
+    await clock.advance(901)
+    adapter_settings: dict[str, object] = {"lookback": 900.0}
+    harness = DiscordHarness(lambda server: DiscordAdapter(settings(server, **adapter_settings), clock), CONTROLS, sim)
+    async with harness, running(harness) as ears:
+        sim.say(sim.channel, "hi")
+        event, _ = await ears.question()
+        assert event.text == "hi"
+        assert not event.id.endswith(str(old.id))
+        assert sim.calls_of("GET messages") == []
+
+
+async def test_a_message_that_comes_twice_is_heard_once() -> None:
+    """From the history and from the gateway, or by a replay."""
     harness = DiscordHarness(lambda server: DiscordAdapter(settings(server)), CONTROLS)
     async with harness:
         async with running(harness) as ears:
             harness.say("hi")
             await ears.question()
-        await harness.until(lambda: not harness.sim.gateway.connected)
-        harness.sim.gateway.forget()
-        harness.say("are you there?")
         async with running(harness) as ears:
+            harness.say("and again")
             event, _ = await ears.question()
-            assert event.text == "are you there?"
+            assert (event.text, len(ears.heard)) == ("and again", 1)
 
 
 async def test_a_refused_first_handshake_ends_the_run_and_the_next_one_works() -> None:
@@ -332,9 +374,9 @@ async def test_the_token_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
 
 
 async def test_connections_are_kept_warm() -> None:
-    """A first word must not wait for DNS, TCP and TLS."""
+    """A first word must not wait for DNS, TCP and TLS, not even while a typing sign is on its way."""
     async with serving(keep_warm=0.01) as (sim, _):
-        await sim.until(lambda: len(sim.calls_of("GET gateway")) >= 2)
+        await sim.until(lambda: len(sim.calls_of("GET gateway")) >= 4)
 
 
 def test_unknown_settings_are_refused() -> None:

@@ -1,6 +1,5 @@
 """The Discord client on SimCord: another's idea of how Discord behaves, in process, under the real discord.py."""
 
-from collections import OrderedDict
 from collections.abc import AsyncIterator
 
 import discord
@@ -9,6 +8,7 @@ import simcord
 
 from clawdbot.chat import Event, Frame, Message, Post, Pressed, Reply, State
 from clawdbot.clock import SystemClock
+from clawdbot_discord.backlog import Backlog
 from clawdbot_discord.client import Session
 from clawdbot_discord.controls import STOP
 from clawdbot_discord.settings import DiscordSettings
@@ -61,7 +61,7 @@ def echo() -> Echo:
 @pytest.fixture
 async def simcord_bot(echo: Echo) -> AsyncIterator[Session]:
     """The client that SimCord's own fixture brings online; it puts another HTTP client into it."""
-    session = Session(echo.receive, DiscordSettings(), SystemClock(), lambda: session, OrderedDict())
+    session = Session(echo.receive, DiscordSettings(), SystemClock(), lambda: session, Backlog())
     connector = session.http.connector
     yield session
     await connector.close()

@@ -68,9 +68,10 @@ def of_role(role: int, name: str, bot: int = 0) -> Json:
 
 def of_channel(channel: Channel, members: tuple[User, ...] = ()) -> Json:
     """``members`` is for private chats: the people at the other end."""
+    newest = str(max(channel.posts)) if channel.posts else None
     if channel.member:
         recipients = [of_user(user) for user in members]
-        return {"id": str(channel.id), "type": PRIVATE, "last_message_id": None, "recipients": recipients}
+        return {"id": str(channel.id), "type": PRIVATE, "last_message_id": newest, "recipients": recipients}
     common: Json = {
         "id": str(channel.id),
         "guild_id": str(channel.guild),
@@ -79,7 +80,7 @@ def of_channel(channel: Channel, members: tuple[User, ...] = ()) -> Json:
         "permission_overwrites": [],
         "nsfw": False,
         "flags": 0,
-        "last_message_id": None,
+        "last_message_id": newest,
         "rate_limit_per_user": 0,
         "permissions": ADMINISTRATOR,
     }

@@ -1,0 +1,63 @@
+"""What was said while nobody listened: which channels to look at, and from which message on (pure)."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+CHANNELS = 50
+"""So many channels are looked at after a gap, the ones with the newest messages."""
+WATCHED = 1000
+"""For so many channels the newest message that came through the gateway is remembered."""
+HANDED_OVER = 1000
+"""So many messages are remembered as handed over; a gap and the messages right behind it are never that many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Messages of ``channel`` that came after the message ``after``."""
+
+    channel: int
+    after: int
+
+
+class Backlog:
+    """Remembers across sessions what was heard.
+
+    Discord replays what a resumed session missed. What no session can bring back has to be read from the channels: of
+    a guild they say themselves which message is their newest, of private chats those are known that were heard before.
+    """
+
+    def __init__(self) -> None:
+        self._newest: OrderedDict[int, tuple[int, int]] = OrderedDict()
+        """By channel: its guild (0: private) and the newest message heard in it."""
+        self._handed_over: OrderedDict[int, None] = OrderedDict()
+
+    def hear(self, guild: int, channel: int, message: int) -> None:
+        """Note that a message arrived, whomever it was for."""
+        _, before = self._newest.get(channel, (guild, 0))
+        self._newest[channel] = (guild, max(before, message))
+        self._newest.move_to_end(channel)
+        if len(self._newest) > WATCHED:
+            self._newest.popitem(last=False)
+
+    def is_new(self, message: int) -> bool:
+        """Whether a message is handed over for the first time; notes that it was."""
+        new = message not in self._handed_over
+        self._handed_over[message] = None
+        if len(self._handed_over) > HANDED_OVER:
+            self._handed_over.popitem(last=False)
+        return new
+
+    def private_gaps(self, oldest: int) -> list[Gap]:
+        """What to read in private chats; nothing before the message id ``oldest``."""
+        heard = [(message, channel) for channel, (guild, message) in self._newest.items() if not guild]
+        return [Gap(channel, max(message, oldest)) for message, channel in sorted(heard, reverse=True)[:CHANNELS]]
+
+    def gaps(self, newest: Iterable[tuple[int, int]], oldest: int) -> list[Gap]:
+        """What to read in a guild whose channels name their ``newest`` messages as pairs (channel, message)."""
+        found: list[tuple[int, Gap]] = []
+        for channel, message in newest:
+            after = max(self._newest.get(channel, (0, 0))[1], oldest)
+            if message > after:
+                found.append((message, Gap(channel, after)))
+        return [gap for _, gap in sorted(found, key=lambda pair: -pair[0])[:CHANNELS]]

@@ -1,0 +1,62 @@
+"""Which channels to look at after a gap."""
+
+from clawdbot_discord.backlog import CHANNELS, HANDED_OVER, Backlog, Gap
+
+
+def test_a_channel_with_something_newer_than_what_was_heard_is_read_from_there() -> None:
+    backlog = Backlog()
+    backlog.hear(guild=1, channel=10, message=100)
+    assert backlog.gaps([(10, 120)], oldest=50) == [Gap(10, 100)]
+
+
+def test_a_channel_where_nothing_new_was_said_is_left_alone() -> None:
+    backlog = Backlog()
+    backlog.hear(guild=1, channel=10, message=100)
+    assert backlog.gaps([(10, 100)], oldest=50) == []
+
+
+def test_a_channel_that_was_never_heard_is_read_as_far_back_as_answers_go() -> None:
+    """After a restart nothing is known but the age."""
+    assert Backlog().gaps([(10, 120)], oldest=50) == [Gap(10, 50)]
+
+
+def test_what_is_too_old_is_not_read() -> None:
+    backlog = Backlog()
+    backlog.hear(guild=1, channel=10, message=100)
+    assert backlog.gaps([(10, 120), (11, 140)], oldest=130) == [Gap(11, 130)]
+
+
+def test_private_chats_that_were_heard_are_always_read() -> None:
+    """Nobody says whether something is new in them."""
+    backlog = Backlog()
+    backlog.hear(guild=1, channel=10, message=100)
+    backlog.hear(guild=0, channel=20, message=110)
+    assert backlog.private_gaps(oldest=50) == [Gap(20, 110)]
+    assert backlog.private_gaps(oldest=120) == [Gap(20, 120)]
+
+
+def test_only_the_liveliest_channels_are_read() -> None:
+    newest = [(channel, 1000 + channel) for channel in range(2 * CHANNELS)]
+    gaps = Backlog().gaps(newest, oldest=0)
+    assert [gap.channel for gap in gaps] == list(range(2 * CHANNELS - 1, CHANNELS - 1, -1))
+
+
+def test_an_older_message_does_not_move_the_mark_back() -> None:
+    backlog = Backlog()
+    backlog.hear(guild=1, channel=10, message=100)
+    backlog.hear(guild=1, channel=10, message=90)
+    assert backlog.gaps([(10, 100)], oldest=0) == []
+
+
+def test_a_message_is_handed_over_once() -> None:
+    """The gateway and the history may both bring it."""
+    backlog = Backlog()
+    assert [backlog.is_new(7), backlog.is_new(7), backlog.is_new(6)] == [True, False, True]
+
+
+def test_memory_is_bounded() -> None:
+    backlog = Backlog()
+    for message in range(HANDED_OVER + 1):
+        backlog.is_new(message)
+    assert backlog.is_new(0)
+    assert not backlog.is_new(HANDED_OVER)
