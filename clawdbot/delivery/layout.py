@@ -24,7 +24,7 @@ class Layout:
         pieces = self._splitter.parts(_plain(visible(text, growing=True)))
         if len(pieces) > self._most:
             pieces = pieces[: self._most]
-        elif self._fits(healed := heal(pieces[-1])):
+        elif (healed := heal(pieces[-1])) != pieces[-1] and self._fits(healed):
             pieces = [*pieces[:-1], healed]
         return _frames(pieces, State.STREAMING)
 

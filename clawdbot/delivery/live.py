@@ -139,6 +139,7 @@ class LiveReply:
     async def __aenter__(self) -> Self:
         self._writer = self._start_writer()
         self._typist = asyncio.create_task(show_typing(self._reply, self._readable, self._budgets, self._clock))
+        self._typist.add_done_callback(_report)
         return self
 
     async def __aexit__(
@@ -258,7 +259,7 @@ async def _ended(tasks: Sequence[asyncio.Task[None]], seconds: float, clock: Clo
     return all(task.done() for task in tasks)
 
 
-def _report(writer: asyncio.Task[None]) -> None:
+def _report(task: asyncio.Task[None]) -> None:
     """A failed delivery is the caller's affair; anything else is a fault of this program and must not pass unseen."""
-    if not writer.cancelled() and (error := writer.exception()) and not isinstance(error, DeliveryError):
-        log.error("The writer of a live reply failed", exc_info=error)
+    if not task.cancelled() and (error := task.exception()) and not isinstance(error, DeliveryError):
+        log.error("A task of a live reply failed", exc_info=error)

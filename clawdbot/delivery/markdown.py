@@ -61,22 +61,19 @@ def step(fence: Fence | None, line: str) -> Fence | None:
     return None if closes else fence
 
 
-def open_fence(text: str, fence: Fence | None = None) -> tuple[Fence | None, int]:
-    """The code block that is open at the end of ``text`` and where its opening line begins.
-
-    ``fence`` was open before the text; its line then begins at 0.
-    """
-    start = 0
+def open_fence(text: str) -> tuple[Fence | None, int]:
+    """The code block that is open at the end of ``text``, and where it begins or the last closed one ended."""
     if "```" not in text and "~~~" not in text:
-        return fence, start
-    at = 0
+        return None, 0
+    fence: Fence | None = None
+    border = at = 0
     for line in text.splitlines(keepends=True):
         after = step(fence, line)
-        if fence is None and after is not None:
-            start = at
+        if after is not fence:
+            border = at if after else at + len(line)
         fence = after
         at += len(line)
-    return fence, start
+    return fence, border
 
 
 def visible(text: str, *, growing: bool = False) -> str:
@@ -130,14 +127,19 @@ def heal(text: str) -> str:
 
 def _ending(text: str) -> tuple[str, str | None]:
     """``text`` with what closes it, or a shorter text and None, when its end was left out and has to be seen anew."""
-    fence, start = open_fence(text)
+    fence, border = open_fence(text)
     if fence is not None:
-        return _end_of_code(text, fence, start)
+        return _end_of_code(text, fence, border)
     lines, newline, last = text.rpartition("\n")
     if last and _DANGLING.fullmatch(last):
         return lines, None
-    last = _LINK.sub(lambda found: "" if "!" in found[0] else found["text"] or found["open"] or "", last)
-    return _end_of_block(f"{lines}{newline}{last}".rstrip())
+    link = _LINK.search(last)
+    if link is not None:
+        name = "" if "!" in link[0] else link["text"] or link["open"] or ""
+        return f"{lines}{newline}{last[: link.start()]}{name}", None
+    if (len(last) - len(last.rstrip("\\"))) % 2:
+        return text[:-1], None
+    return _end_of_block(text, border)
 
 
 def _end_of_code(text: str, fence: Fence, start: int) -> tuple[str, str | None]:
@@ -150,10 +152,10 @@ def _end_of_code(text: str, fence: Fence, start: int) -> tuple[str, str | None]:
     return f"{text[:start]}{head}\n{body}", f"\n{fence.closing}"
 
 
-def _end_of_block(text: str) -> tuple[str, str | None]:
-    """Close code spans, bold, italic and struck text in the last block; leave out what holds nothing yet."""
-    blocks = list(_BLOCK.finditer(text))
-    at = blocks[-1].end() if blocks else 0
+def _end_of_block(text: str, at: int) -> tuple[str, str | None]:
+    """Close code spans, bold, italic and struck text in the last block behind ``at``; leave out what holds nothing."""
+    blocks = list(_BLOCK.finditer(text, max(0, at - 1)))
+    at = blocks[-1].end() if blocks else at
     open_marks: list[tuple[str, int]] = []
     while (found := _INLINE.search(text, at)) is not None:
         run, start, at = found.group(), *found.span()

@@ -56,6 +56,20 @@ async def test_refused_final_arrives_once_when_the_wait_is_over(
     assert reply.early == []
 
 
+async def test_short_waits_are_not_drawn_out(clock: ManualClock, live: Live, play: Play) -> None:
+    """However often the platform asks for a moment, it is given that moment and no more."""
+    reply = MemoryReply(clock)
+    reply.inject("send", *[Fault(Limited(0.3))] * 8)
+    start = clock.now()
+
+    async def own() -> None:
+        async with live(reply) as answer:
+            await answer.finish("Hello", State.FINAL)
+
+    await play(own())
+    assert reply.screen.history[0].at - start == pytest.approx(2.4)
+
+
 async def test_final_is_repeated_until_it_is_acknowledged(clock: ManualClock, live: Live, play: Play) -> None:
     """Faults of the network are tried again, at growing distances."""
     reply = MemoryReply(clock)
@@ -191,6 +205,14 @@ async def test_past_a_number_of_messages_the_rest_is_a_file(clock: ManualClock, 
         assert [file.name for file in note.files] == ["answer.md"]
         words = " ".join(frame.text for frame in shown).split() + note.files[0].data.decode().split()
         assert words == text.split()
+
+
+async def test_message_that_would_show_nothing_is_left_out(clock: ManualClock, live: Live) -> None:
+    """A split can leave a lone mark behind; platforms refuse a message that renders to nothing."""
+    reply = MemoryReply(clock, limits(size=20))
+    async with live(reply) as answer:
+        await answer.finish("seventeen letters\n\n\n\n-", State.FINAL)
+    assert reply.screen.frames == [Frame("seventeen letters", State.FINAL)]
 
 
 async def test_files_and_privacy_go_with_the_last_message(clock: ManualClock, live: Live) -> None:

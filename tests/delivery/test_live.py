@@ -113,6 +113,51 @@ async def test_tokens_never_wait_for_the_platform(clock: ManualClock, live: Live
         assert reply.screen.seen() == ["word0", "".join(WORDS[:99]).rstrip()]
 
 
+async def test_tokens_do_not_wake_the_writer_one_by_one(live: Live) -> None:
+    """Between two frames it sleeps once, however many tokens come: many answers at once cost little."""
+
+    class CountingClock(ManualClock):
+        sleeps = 0
+
+        async def sleep(self, seconds: float) -> None:
+            self.sleeps += 1
+            await super().sleep(seconds)
+
+    clock = CountingClock()
+    reply = MemoryReply(clock)
+    async with live(reply, clock=clock) as answer:
+        for count in range(1, 200):
+            answer.show("".join(WORDS[:count]))
+            await clock.advance(0.005)
+        assert clock.sleeps <= 4
+
+
+async def test_unsure_frame_is_not_taken_as_lost(clock: ManualClock, live: Live) -> None:
+    """It may be on the screen: a text that was acknowledged before it is sent again to make sure."""
+    reply = MemoryReply(clock)
+    async with live(reply) as answer:
+        answer.show("One")
+        await clock.settle()
+        reply.inject("edit", Fault(Unsure("time-out"), landed=True))
+        answer.show("One two")
+        await clock.advance(0.5)
+        answer.show("One")
+        await clock.advance(1.0)
+        assert reply.screen.seen() == ["One", "One two", "One"]
+
+
+async def test_failing_frame_of_several_messages_is_not_hammered(clock: ManualClock, live: Live) -> None:
+    """Each new try waits for the pace, whichever of the messages failed."""
+    reply = MemoryReply(clock, limits(size=100))
+    async with live(reply) as answer:
+        answer.show("word0")
+        await clock.settle()
+        reply.inject("edit", *[Fault(Unreachable("502"))] * 50)
+        answer.show("".join(WORDS[:30]))
+        await clock.advance(10.0)
+    assert len(reply.made("edit")) <= 11
+
+
 async def test_text_on_the_screen_is_not_sent_again(clock: ManualClock, live: Live) -> None:
     reply = MemoryReply(clock)
     async with live(reply) as answer:

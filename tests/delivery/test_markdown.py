@@ -47,6 +47,7 @@ Last *words*."""
         ("5 * 3 and 2*3", "5 * 3 and 2*3"),
         ("* item", "* item"),
         (r"\*no *yes", r"\*no *yes*"),
+        ("**bold\\", "**bold**"),
         ("`**code**` **b", "`**code**` **b**"),
         ("- **open\n- next", "- **open\n- next"),
         ("**open\n\nnext", "**open\n\nnext"),

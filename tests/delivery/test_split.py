@@ -124,6 +124,13 @@ def test_code_is_cut_between_lines_and_rather_where_one_is_empty() -> None:
     assert split(text, up_to(80), 80)[0] == "```\n" + "a = 1\n" * 8 + "\n```"
 
 
+@pytest.mark.parametrize("size", range(40, 80))
+def test_no_piece_has_a_code_block_without_content(size: int) -> None:
+    """Neither right behind the opening line nor right before the closing one is a border."""
+    text = "Some words.\n\n" + "```py\nfirst = 1\nsecond = 2\n```\n\nMore.\n\n" * 6
+    assert not [piece for piece in split(text, up_to(size), size) if re.search(r"```py\n+```", piece)]
+
+
 def test_short_code_block_is_kept_whole_where_that_is_possible() -> None:
     text = "Some words first, then some more.\n\n```py\nx = 1\ny = 2\nz = 3\n```\n"
     assert split(text, up_to(50), 50) == ["Some words first, then some more.\n\n", "```py\nx = 1\ny = 2\nz = 3\n```\n"]

@@ -71,6 +71,17 @@ async def test_notice_and_typing_leave_a_place_for_the_first_text(clock: ManualC
     assert len(reply.calls) == 2
 
 
+async def test_only_place_of_a_bucket_is_the_first_texts(clock: ManualClock, live: Live) -> None:
+    """Where there is room for one call there is none for a notice, however long the wait."""
+    reply = MemoryReply(clock, limits(shared=True, place=(Rate(1, 10.0),)))
+    async with live(reply) as answer:
+        answer.wait("2 before you")
+        await clock.advance(30.0)
+        answer.show("Hello")
+        await clock.settle()
+        assert [call.method for call in reply.calls] == ["send"]
+
+
 async def test_failure_takes_the_place_of_the_notice(clock: ManualClock, live: Live) -> None:
     reply = MemoryReply(clock)
     async with live(reply) as answer:
@@ -135,6 +146,17 @@ async def test_typing_never_outlives_the_answer(clock: ManualClock, live: Live, 
         typed = len(reply.made("typing"))
     await clock.advance(30.0)
     assert len(reply.made("typing")) == typed == 2
+
+
+async def test_typing_is_over_while_the_last_word_waits(clock: ManualClock, live: Live) -> None:
+    """Nothing more is being written when the sentence that says so is refused for a while."""
+    reply = MemoryReply(clock)
+    reply.inject("send", Fault(Limited(30.0)))
+    async with live(reply) as answer:
+        finishing = asyncio.create_task(answer.finish("The model could not be loaded.", State.FAILED))
+        await clock.advance(31.0)
+        assert finishing.done()
+    assert reply.made("typing") == []
 
 
 async def test_typing_ends_with_a_cancelled_owner(clock: ManualClock, live: Live) -> None:
