@@ -40,6 +40,8 @@ HOW_TO_GET_A_TOKEN = (
 )
 CLOSING = 5.0
 """Seconds that taking leave of Telegram may last."""
+WARM = 4
+"""Connections that are kept warm: for so many answers that begin at the same moment."""
 IDLE_CONNECTION = 75.0
 """Seconds that a connection without a call is kept."""
 
@@ -125,7 +127,7 @@ class TelegramAdapter:
 
     def _warm(self, bot: Bot) -> None:
         """Make calls that cost nothing, at the same time, so that each has a connection of its own."""
-        for _ in range(self._settings.warm):
+        for _ in range(WARM):
             self._spawn(bot.get_me())
 
     async def _watch(self, bot: Bot, poll: PollRequest) -> None:

@@ -7,7 +7,6 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
-    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     SecretStr,
@@ -70,10 +69,8 @@ class TelegramSettings(Section):
     upload_timeout: PositiveFloat = 60.0
     connections: PositiveInt = 256
     """The most calls at the same time."""
-    warm: NonNegativeInt = 4
-    """How many connections are kept open, so that the first word of an answer does not wait for a new one."""
     keep_warm: PositiveFloat = 25.0
-    """How often each of them carries a call that costs nothing."""
+    """How often a few connections carry a call that costs nothing, so that a first word does not wait for a new one."""
     stall: PositiveFloat = 120.0
     """A poll that is this late means that polling has died; the adapter is started anew."""
     text_limit: PositiveInt = 4096
