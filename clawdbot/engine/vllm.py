@@ -60,6 +60,11 @@ class VllmEngine:
         """The model's tokenizer."""
         return self._tokenizer
 
+    @property
+    def unfinished(self) -> int:
+        """How many requests the engine is working on or keeps waiting."""
+        return int(self._llm.output_processor.get_num_unfinished_requests())
+
     async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """See `Engine.generate`."""
         from vllm.sampling_params import RequestOutputKind, SamplingParams
