@@ -17,6 +17,7 @@ from rich.logging import RichHandler
 
 from clawdbot import __version__, config, plugins
 from clawdbot.app import open_app, serve
+from clawdbot.bench.cli import bench
 from clawdbot.chat import Event, Reply
 from clawdbot.clock import SystemClock
 from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 cli = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 model_cli = typer.Typer(no_args_is_help=True, help="The language model's files.")
 cli.add_typer(model_cli, name="model")
+cli.add_typer(bench, name="bench")
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="Configuration file (default: ./config.toml).")]
 

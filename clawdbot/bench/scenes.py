@@ -1,0 +1,167 @@
+"""The simulated platforms as a bench needs them: places where people ask, and a record of what they saw."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from clawdbot.bench.measures import Look, Seen
+from clawdbot.testing.discord import Channel, Post, SimDiscord
+from clawdbot.testing.telegram import Shown, SimTelegram, Verdict
+
+Platform = Literal["discord", "telegram"]
+
+SENDS = ("POST message", "sendMessage", "sendPhoto", "sendDocument")
+SHOWING = (*SENDS, "PATCH message", "POST typing", "editMessageText", "editMessageCaption", "sendChatAction")
+"""The calls by which a bot shows something, as the simulators name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """How a bot reaches the platform, and whose questions it has to answer."""
+
+    token: str
+    options: Mapping[str, str]
+    """The keys of the adapter's table that lead to the simulator."""
+    people: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The bot's calls that showed something, or should have."""
+
+    by_name: Mapping[str, int]
+    refused: int
+    """Answered with 429."""
+    ambiguous_sends: int
+    """Sends that the bot got no answer for."""
+
+    @property
+    def calls(self) -> int:
+        """How many there were."""
+        return sum(self.by_name.values())
+
+
+class Scene(Protocol):
+    """One simulated platform. Questions go by their number, each has a place of its own."""
+
+    @property
+    def address(self) -> Address: ...
+
+    async def online(self) -> None:
+        """Return when the bot is connected."""
+        ...
+
+    def ask(self, number: int, text: str) -> None:
+        """Post a question."""
+        ...
+
+    def screen(self, number: int) -> list[str]:
+        """The bot's messages in a question's place, as they are now."""
+        ...
+
+    async def until(self, complete: Callable[[], bool], seconds: float) -> None:
+        """Wait until ``complete`` holds, which is asked after every change. Raises TimeoutError."""
+        ...
+
+    def seen(self, number: int, until: float) -> Seen:
+        """All that was to be seen of a question and its answer."""
+        ...
+
+    def tally(self) -> Tally:
+        """The bot's calls so far."""
+        ...
+
+
+class DiscordScene:
+    """A guild's channel for each question."""
+
+    def __init__(self, sim: SimDiscord, places: int) -> None:
+        self._sim = sim
+        self._places = [sim.add_channel(f"room-{number}") for number in range(places)]
+        self._people = [sim.add_user(f"person-{number}") for number in range(places)]
+        self._questions: dict[int, Post] = {}
+
+    @property
+    def address(self) -> Address:
+        sim = self._sim
+        options = {"api_url": sim.rest_url, "gateway_url": sim.gateway_url}
+        return Address(sim.token, options, frozenset(person.id for person in self._people))
+
+    async def online(self) -> None:
+        await self._sim.online()
+
+    def ask(self, number: int, text: str) -> None:
+        self._questions[number] = self._sim.say(self._places[number], text, user=self._people[number])
+
+    def screen(self, number: int) -> list[str]:
+        return [post.text for post in self._answers(self._places[number])]
+
+    async def until(self, complete: Callable[[], bool], seconds: float) -> None:
+        await self._sim.until(complete, seconds)
+
+    def seen(self, number: int, until: float) -> Seen:
+        answers = self._answers(self._places[number])
+        parts = tuple(tuple(Look(shown.at, shown.text) for shown in post.history) for post in answers)
+        return Seen(self._questions[number].history[0].at, parts, until)
+
+    def tally(self) -> Tally:
+        calls = [call for call in self._sim.calls if call.name in SHOWING]
+        return Tally(
+            Counter(call.name for call in calls),
+            refused=sum(call.status == 429 for call in self._sim.calls),
+            ambiguous_sends=sum(call.status == 0 and call.name in SENDS for call in calls),
+        )
+
+    def _answers(self, place: Channel) -> list[Post]:
+        return self._sim.answers(place)
+
+
+class TelegramScene:
+    """A private chat for each question."""
+
+    def __init__(self, sim: SimTelegram, places: int) -> None:
+        self._sim = sim
+        self._places = range(1001, 1001 + places)
+        self._questions: dict[int, Shown] = {}
+
+    @property
+    def address(self) -> Address:
+        return Address(self._sim.token, {"base_url": self._sim.url}, frozenset(self._places))
+
+    async def online(self) -> None:
+        await self._sim.online()
+
+    def ask(self, number: int, text: str) -> None:
+        self._questions[number] = self._sim.say(self._places[number], text)
+
+    def screen(self, number: int) -> list[str]:
+        return [shown.text for shown in self._sim.answers(self._places[number])]
+
+    async def until(self, complete: Callable[[], bool], seconds: float) -> None:
+        await self._sim.until(complete, seconds)
+
+    def seen(self, number: int, until: float) -> Seen:
+        answers = self._sim.answers(self._places[number])
+        parts = tuple(tuple(Look(look.at, look.text) for look in shown.looks) for shown in answers)
+        return Seen(self._questions[number].at, parts, until)
+
+    def tally(self) -> Tally:
+        calls = [call for call in self._sim.calls if call.method in SHOWING]
+        return Tally(
+            Counter(call.method for call in calls),
+            refused=sum(call.verdict is Verdict.LIMITED for call in self._sim.calls),
+            ambiguous_sends=sum(call.code == 0 and call.method in SENDS for call in calls),
+        )
+
+
+@asynccontextmanager
+async def open_scene(platform: Platform, *, places: int, rtt: float) -> AsyncIterator[Scene]:
+    """The scene of a platform, being served; ``rtt`` is the round trip of every call in seconds."""
+    if platform == "discord":
+        async with SimDiscord(rtt=rtt) as discord:
+            yield DiscordScene(discord, places)
+    else:
+        async with SimTelegram(rtt=rtt) as telegram:
+            yield TelegramScene(telegram, places)
