@@ -220,7 +220,7 @@ class LiveReply:
     async def _deliver(self) -> None:
         if self._lost is not None:
             raise self._lost
-        while self._parts.differing(self._final) is not None:
+        while self._missing() is not None:
             await AsyncRetrying(
                 sleep=self._clock.sleep, wait=_pause, retry=retry_if_exception_type(PASSING), reraise=True
             )(self._put_next)
@@ -228,12 +228,19 @@ class LiveReply:
 
     async def _put_next(self) -> None:
         """Make the next call that the finished text needs; which one is decided when there is room for it."""
-        while (number := self._parts.differing(self._final)) is not None:
+        while (missing := self._missing()) is not None:
+            number, frame = missing
             early = self._parts.ready_at(number, Urgency.FINAL) - self._clock.now()
             if early <= 0:
-                await self._put(number, self._final[number])
+                await self._put(number, frame)
                 return
             await self._clock.sleep(early)
+
+    def _missing(self) -> tuple[int, Frame] | None:
+        """The first message that does not show the finished text, and what it should show."""
+        frames = self._parts.covered(self._final)
+        number = self._parts.differing(frames)
+        return None if number is None else (number, frames[number])
 
     async def _put(self, number: int, frame: Frame) -> None:
         await self._parts.put(number, frame)

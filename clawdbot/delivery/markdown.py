@@ -11,6 +11,7 @@ from clawdbot.chat import State
 STOPPED = "*(stopped)*"
 INTERRUPTED = "*(The answer was interrupted.)*"
 FAILED = "Sorry, something went wrong. Please try again."
+WITHDRAWN = "*(This part was withdrawn.)*"
 EMPTY = "*(The model gave no answer.)*"
 
 # How often the end of a text is left out and looked at again: enough for any sense, and a bound for nonsense.

@@ -8,7 +8,7 @@ import pytest
 
 from clawdbot.chat import File, Frame, State
 from clawdbot.delivery.live import LiveReply
-from clawdbot.delivery.markdown import EMPTY, FAILED, INTERRUPTED, STOPPED
+from clawdbot.delivery.markdown import EMPTY, FAILED, INTERRUPTED, STOPPED, WITHDRAWN
 from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, StoreError, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.memory import NO_FAULT, Call, Fault, MemoryReply, limits
@@ -285,6 +285,19 @@ async def test_answer_is_taken_up_after_a_restart(clock: ManualClock, live: Live
         await answer.finish(text, State.INTERRUPTED)
     assert len(reply.made("send")) == len(reply.screen.texts) > sends == len(posts)
     assert "".join(" ".join(reply.screen.texts).split()) == "".join(f"{text}\n\n{INTERRUPTED}".split())
+
+
+async def test_message_that_is_no_longer_needed_says_so(clock: ManualClock, live: Live) -> None:
+    """The answer that is given after a restart is shorter: no stale text stays below it."""
+    reply = MemoryReply(clock, limits(size=200))
+    async with live(reply) as before:
+        before.show("".join(WORDS[:60]))
+        await clock.settle()
+    posts = [str(part) for part in range(len(reply.screen.texts))]
+    async with live(reply, posts=posts) as answer:
+        await answer.finish("Short", State.FINAL)
+    assert reply.screen.texts == ["Short", WITHDRAWN, WITHDRAWN]
+    assert [frame.last for frame in reply.screen.frames] == [True, False, False]
 
 
 async def test_message_that_the_journal_does_not_know_is_recognised(clock: ManualClock, live: Live) -> None:

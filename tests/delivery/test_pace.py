@@ -21,6 +21,14 @@ def test_untouched_bucket_is_open() -> None:
     assert Budgets().ready_at((EDITS, BOT), Urgency.GROWING) == -inf
 
 
+def test_bucket_without_limits_is_always_open() -> None:
+    """A terminal refuses nothing."""
+    budgets, endless = Budgets(), Bucket("endless", ())
+    spend(budgets, endless, *[5.0] * 1000)
+    assert budgets.ready_at((endless,), Urgency.SPARE) == -inf
+    assert budgets.fair_at((endless,), 5.0) == 5.0
+
+
 def test_full_window_opens_when_its_oldest_call_leaves_it() -> None:
     budgets = Budgets()
     spend(budgets, EDITS, 10.0, 11.0, 12.0, 13.0, 14.0)
