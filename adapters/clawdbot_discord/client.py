@@ -47,6 +47,8 @@ class Session(discord.Client):
         connected: Connected,
         backlog: Backlog,
     ) -> None:
+        # discord.py warns at every start that voice needs further packages; nothing here speaks.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(
             intents=_intents(settings),
             allowed_mentions=discord.AllowedMentions.none(),

@@ -65,20 +65,17 @@ class CommandReply:
             self._acknowledged.set()
 
     async def send(self, frame: Frame, key: str) -> "CommandPost | ChannelPost":
-        if not self.alive:
-            if frame.private:
-                raise Gone("The time in which the command could be answered in private is over.")
-            return await self._channel.send(frame, key)
-        async with self._one_at_a_time, one_call(self._settings.call_timeout):
-            if self._first_key in (None, key):
-                self._first_key = key
-                message = await self._answer(frame)
-            else:
-                sent = await self._interaction.followup.send(
-                    wait=True, ephemeral=frame.private, files=files(frame), **shown(frame)
-                )
-                message = sent.id
-        return CommandPost(self, message, private=frame.private)
+        if self.alive:
+            try:
+                return CommandPost(self, await self._through(frame, key), private=frame.private)
+            except Gone:
+                if self._acknowledged.is_set() or frame.private:
+                    raise
+                # Discord gave up waiting before the first answer came: the interaction is dead from the start.
+                self._ends = self._clock.now()
+        if frame.private:
+            raise Gone("The time in which the command could be answered in private is over.")
+        return await self._channel.send(frame, key)
 
     def post(self, ref: str) -> "CommandPost":
         return CommandPost(self, int(ref), private=False)
@@ -98,6 +95,17 @@ class CommandReply:
             options["attachments"] = files(frame)
         async with one_call(self._settings.call_timeout):
             await self._interaction.followup.edit_message(message, **options)
+
+    async def _through(self, frame: Frame, key: str) -> int:
+        """Post a part through the interaction; the number of its message."""
+        async with self._one_at_a_time, one_call(self._settings.call_timeout):
+            if self._first_key in (None, key):
+                self._first_key = key
+                return await self._answer(frame)
+            sent = await self._interaction.followup.send(
+                wait=True, ephemeral=frame.private, files=files(frame), **shown(frame)
+            )
+            return sent.id
 
     async def _answer(self, frame: Frame) -> int:
         """Answer the interaction itself, or fill in what was deferred; the number of the message."""

@@ -185,6 +185,16 @@ async def test_after_its_time_a_private_answer_is_not_made_public(scene: Scene) 
     assert scene.sim.answers(scene.sim.channel) == []
 
 
+async def test_a_command_that_discord_gave_up_on_is_answered_in_the_channel(scene: Scene) -> None:
+    """The acknowledgement came too late, for example because the gateway lagged."""
+    called, reply = await scene.call("help")
+    called.at -= 4.0
+    with pytest.raises(Gone):
+        await reply.send(SECRET, "part-0")
+    await reply.send(PUBLIC, "part-0")
+    assert [post.text for post in scene.sim.answers(scene.sim.channel)] == [PUBLIC.text]
+
+
 async def test_commands_are_registered_once(clock: ManualClock) -> None:
     """Discord allows 200 registrations a day; a restart is no reason for one."""
     harness = on(clock)
