@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,9 @@ LONGEST_MODULE, LONGEST_FUNCTION = 350, 60
 
 MACHINE = re.compile(r"(?<![\w.~-])/(?:work|root|opt|home/\w+|Users/\w+|tmp/x)/")
 INDEX = re.compile(r"(?:pypi\.org|pythonhosted\.org|download\.pytorch\.org|registry\.npmjs\.org)")
+ENGINES = {"vllm", "torch", "transformers"}
+"""They come with one of the extras, cpu or cuda."""
+
 INDEX_ALLOWED = {
     # The one index that has torch's builds for the CPU.
     "Makefile": {"download.pytorch.org"},
@@ -153,6 +157,23 @@ def test_one_module_imports_vllm() -> None:
     found = {name_of(path) for path in modules(CORE, ADAPTERS) if any(_is_vllm(name) for name in imports(path))}
 
     assert found == {"clawdbot/engine/vllm.py"}
+
+
+def test_what_is_imported_is_declared() -> None:
+    """A library that only comes along with another one leaves when that one does."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[^\w.-]", wanted)[0].replace(".", "-").lower() for wanted in project["dependencies"]}
+    own = {"clawdbot"} | {path.name for path in ADAPTERS.iterdir()}
+    imported = {name.split(".")[0] for path in modules(CORE, ADAPTERS) for name in imports(path)}
+    distributions = packages_distributions()
+
+    undeclared = {
+        name
+        for name in imported - own - ENGINES - sys.stdlib_module_names
+        if not declared & {found.replace(".", "-").lower() for found in distributions.get(name, [])}
+    }
+
+    assert undeclared == {"pydantic_core"}, "and that one is pydantic's own"
 
 
 def _is_vllm(module: str) -> bool:
