@@ -12,6 +12,9 @@ from math import inf
 
 from clawdbot.chat import Bucket, Pace, Rate
 
+# A reply that is alone in its bucket may use the place that is kept for its final when the window gives one back within
+# so many seconds: a quick beginning is then not paid for with a long stop, and the final waits no longer than this.
+LENT = 1.0
 # How many buckets are kept before idle ones are looked for; below that looking costs more than it frees.
 SWEEP_AT = 64
 
@@ -46,30 +49,27 @@ class _Ledger:
     streams: int = 0
 
     def ready_at(self, urgency: Urgency) -> float:
-        at = self.closed_until
-        for rate in self.rates:
-            places = urgency.places(rate)
-            if not places:
-                return inf
-            if len(self.stamps) >= places:
-                at = max(at, self.stamps[-places] + rate.seconds)
-        return at
+        return max((self._free_at(rate, urgency) for rate in self.rates), default=self.closed_until)
+
+    def _free_at(self, rate: Rate, urgency: Urgency) -> float:
+        places = urgency.places(rate)
+        if not places:
+            return inf
+        at = self._back_at(places, rate)
+        if urgency is Urgency.GROWING and self.streams < 2:
+            at = max(at - LENT, self._back_at(rate.calls, rate))
+        return max(at, self.closed_until)
+
+    def _back_at(self, places: int, rate: Rate) -> float:
+        """When fewer than ``places`` calls are in the window."""
+        return self.stamps[-places] + rate.seconds if len(self.stamps) >= places else -inf
 
     def fair_at(self, last: float) -> float:
-        ends = (last + self._turn(rate) + self._half_of_what_is_left(rate, last) for rate in self.rates)
-        return max(ends, default=last)
-
-    def _turn(self, rate: Rate) -> float:
-        """Seconds between two frames of one reply when all live ones take turns; 0 for a reply that is alone."""
-        return self.streams * rate.seconds / Urgency.GROWING.places(rate) if self.streams > 1 else 0.0
-
-    def _half_of_what_is_left(self, rate: Rate, last: float) -> float:
-        """Seconds to save the last free place, so that a quick beginning is not paid for with one long stop."""
-        places = Urgency.GROWING.places(rate)
-        recent = self.stamps[bisect_right(self.stamps, last - rate.seconds) :]
-        if self.streams > 1 or places < 2 or len(recent) != places - 1:
-            return 0.0
-        return (recent[0] + rate.seconds - last) / 2
+        """When all live replies have had their turn; at once for a reply that is alone."""
+        if self.streams < 2:
+            return last
+        turns = (rate.seconds / Urgency.GROWING.places(rate) for rate in self.rates)
+        return last + self.streams * max(turns, default=0.0)
 
     def forget(self, now: float) -> None:
         longest = max((rate.seconds for rate in self.rates), default=0.0)
@@ -135,10 +135,7 @@ class Budgets:
             self._ledger(bucket).streams -= 1
 
     def fair_at(self, buckets: Iterable[Bucket], last: float) -> float:
-        """When a growing reply whose last frame was at ``last`` should show the next, for its own and others' good.
-
-        All that share a bucket get their turn, and one that is alone does not spend its window long before the end.
-        """
+        """When a growing reply whose last frame was at ``last`` may show the next, so that all get their turn."""
         return max(self._ledger(bucket).fair_at(last) for bucket in buckets)
 
     def _ledger(self, bucket: Bucket) -> _Ledger:
