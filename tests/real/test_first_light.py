@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from clawdbot_discord import DiscordAdapter, DiscordSettings
-from clawdbot_telegram import TelegramAdapter, TelegramSettings
 from pydantic import SecretStr
 
 from clawdbot.app import App, open_app, serve
@@ -17,6 +15,8 @@ from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.latency import Timing, stages
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.telegram import SimTelegram, Verdict
+from clawdbot_discord import DiscordAdapter, DiscordSettings
+from clawdbot_telegram import TelegramAdapter, TelegramSettings
 
 from .conftest import Overheard
 
