@@ -195,6 +195,15 @@ async def test_a_command_that_discord_gave_up_on_is_answered_in_the_channel(scen
     assert [post.text for post in scene.sim.answers(scene.sim.channel)] == [PUBLIC.text]
 
 
+async def test_an_answer_that_discord_takes_no_more_is_gone(scene: Scene) -> None:
+    """Its clock decides, not ours."""
+    called, reply = await scene.call("latency")
+    post = await reply.send(SECRET, "part-0")
+    called.at -= 901
+    with pytest.raises(Gone):
+        await post.edit(SECRET)
+
+
 async def test_commands_are_registered_once(clock: ManualClock) -> None:
     """Discord allows 200 registrations a day; a restart is no reason for one."""
     harness = on(clock)

@@ -1,0 +1,31 @@
+"""The libraries' exceptions in this project's words."""
+
+import asyncio
+
+import aiohttp
+import discord
+import pytest
+
+from clawdbot.errors import AdapterError, Unreachable, Unsure
+from clawdbot_discord.translate import one_call, one_session
+
+
+async def test_a_refused_connection_certainly_had_no_effect() -> None:
+    """Nothing listens on this port, so that nothing can have been written."""
+    with pytest.raises(Unreachable) as failure:
+        async with aiohttp.ClientSession() as session, one_call(5.0):
+            await session.post("http://127.0.0.1:1/")
+    assert isinstance(failure.value.__cause__, aiohttp.ClientConnectorError)
+
+
+async def test_a_call_that_takes_too_long_is_given_up() -> None:
+    with pytest.raises(Unsure):
+        async with one_call(0.01):
+            await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("error", [discord.DiscordException("no gateway"), KeyError("sequence"), OSError("no route")])
+def test_whatever_ends_a_session_is_one_kind_of_error(error: Exception) -> None:
+    with pytest.raises(AdapterError) as failure, one_session():
+        raise error
+    assert failure.value.__cause__ is error
