@@ -30,7 +30,13 @@ class Backlog:
     def __init__(self) -> None:
         self._newest: OrderedDict[int, tuple[int, int]] = OrderedDict()
         """By channel: its guild (0: private) and the newest message heard in it."""
+        self._heard_before: dict[int, tuple[int, int]] = {}
+        """The same as it was when the present session began."""
         self._handed_over: OrderedDict[int, None] = OrderedDict()
+
+    def begin(self) -> None:
+        """Note that a new session begins: a gap ends here, whatever is heard from now on."""
+        self._heard_before = dict(self._newest)
 
     def hear(self, guild: int, channel: int, message: int) -> None:
         """Note that a message arrived, whomever it was for."""
@@ -50,14 +56,14 @@ class Backlog:
 
     def private_gaps(self, oldest: int) -> list[Gap]:
         """What to read in private chats; nothing before the message id ``oldest``."""
-        heard = [(message, channel) for channel, (guild, message) in self._newest.items() if not guild]
+        heard = [(message, channel) for channel, (guild, message) in self._heard_before.items() if not guild]
         return [Gap(channel, max(message, oldest)) for message, channel in sorted(heard, reverse=True)[:CHANNELS]]
 
     def gaps(self, newest: Iterable[tuple[int, int]], oldest: int) -> list[Gap]:
         """What to read in a guild whose channels name their ``newest`` messages as pairs (channel, message)."""
         found: list[tuple[int, Gap]] = []
         for channel, message in newest:
-            after = max(self._newest.get(channel, (0, 0))[1], oldest)
+            after = max(self._heard_before.get(channel, (0, 0))[1], oldest)
             if message > after:
                 found.append((message, Gap(channel, after)))
         return [gap for _, gap in sorted(found, key=lambda pair: -pair[0])[:CHANNELS]]

@@ -97,6 +97,7 @@ class Session(discord.Client):
             await self._clock.sleep(self._settings.identify_delay)
 
     async def on_connect(self) -> None:
+        self._backlog.begin()
         self._set_online(True)
         log.info("Discord: connected as %s (%d)", self.user, self._me)
         await self._read(self._backlog.private_gaps(self._oldest), guild=0)
@@ -177,10 +178,12 @@ class Session(discord.Client):
         """Take the messages of ``gaps`` in ``guild`` (0: in private)."""
         for gap in gaps if self._settings.lookback else []:
             place = self.get_partial_messageable(gap.channel, guild_id=guild or None)
-            after = discord.Object(gap.after)
+            history = place.history(after=discord.Object(gap.after), limit=MISSED_MESSAGES, oldest_first=True)
+            missed: list[discord.Message] = []
             async with self._minor_call("fetching missed messages"):
-                async for message in place.history(after=after, limit=MISSED_MESSAGES, oldest_first=True):
-                    await self._take(message, self._clock.now())
+                missed = [message async for message in history]
+            for message in missed:
+                await self._take(message, self._clock.now())
 
     async def _deleted(self, channel: int, guild: int | None, message: int) -> None:
         where = events.conversation(channel, guild)

@@ -3,15 +3,29 @@
 from clawdbot_discord.backlog import CHANNELS, HANDED_OVER, Backlog, Gap
 
 
-def test_a_channel_with_something_newer_than_what_was_heard_is_read_from_there() -> None:
+def after_hearing(*heard: tuple[int, int, int]) -> Backlog:
+    """A new session begins after messages (guild, channel, message) were heard in another."""
     backlog = Backlog()
-    backlog.hear(guild=1, channel=10, message=100)
+    for guild, channel, message in heard:
+        backlog.hear(guild, channel, message)
+    backlog.begin()
+    return backlog
+
+
+def test_a_channel_with_something_newer_than_what_was_heard_is_read_from_there() -> None:
+    backlog = after_hearing((1, 10, 100))
+    assert backlog.gaps([(10, 120)], oldest=50) == [Gap(10, 100)]
+
+
+def test_what_is_heard_from_the_new_session_does_not_hide_the_gap() -> None:
+    """In a busy channel its first message arrives before anybody looked."""
+    backlog = after_hearing((1, 10, 100))
+    backlog.hear(1, 10, 120)
     assert backlog.gaps([(10, 120)], oldest=50) == [Gap(10, 100)]
 
 
 def test_a_channel_where_nothing_new_was_said_is_left_alone() -> None:
-    backlog = Backlog()
-    backlog.hear(guild=1, channel=10, message=100)
+    backlog = after_hearing((1, 10, 100))
     assert backlog.gaps([(10, 100)], oldest=50) == []
 
 
@@ -21,16 +35,13 @@ def test_a_channel_that_was_never_heard_is_read_as_far_back_as_answers_go() -> N
 
 
 def test_what_is_too_old_is_not_read() -> None:
-    backlog = Backlog()
-    backlog.hear(guild=1, channel=10, message=100)
+    backlog = after_hearing((1, 10, 100))
     assert backlog.gaps([(10, 120), (11, 140)], oldest=130) == [Gap(11, 130)]
 
 
 def test_private_chats_that_were_heard_are_always_read() -> None:
     """Nobody says whether something is new in them."""
-    backlog = Backlog()
-    backlog.hear(guild=1, channel=10, message=100)
-    backlog.hear(guild=0, channel=20, message=110)
+    backlog = after_hearing((1, 10, 100), (0, 20, 110))
     assert backlog.private_gaps(oldest=50) == [Gap(20, 110)]
     assert backlog.private_gaps(oldest=120) == [Gap(20, 120)]
 
@@ -42,9 +53,7 @@ def test_only_the_liveliest_channels_are_read() -> None:
 
 
 def test_an_older_message_does_not_move_the_mark_back() -> None:
-    backlog = Backlog()
-    backlog.hear(guild=1, channel=10, message=100)
-    backlog.hear(guild=1, channel=10, message=90)
+    backlog = after_hearing((1, 10, 100), (1, 10, 90))
     assert backlog.gaps([(10, 100)], oldest=0) == []
 
 
