@@ -15,7 +15,6 @@ from clawdbot.bench import delivery as delivering
 from clawdbot.bench import report
 from clawdbot.bench.scenes import Platform
 from clawdbot.bench.trace import draw
-from clawdbot.latency import Summary
 
 FIRST = 0.2
 """Seconds that the scripted engine takes for the first token."""
@@ -64,7 +63,7 @@ def delivery(
     found: dict[str, object] = {}
     for name in platform.names:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            compared = runner.run(delivering.compare(name, trace, rtt / 1000))
+            compared = runner.run(delivering.compare(name, trace, rtt=rtt / 1000))
         _show(name, compared)
         found[name] = compared.to_map()
     options = {"rtt": rtt, "rate": rate, "tokens": tokens, "chats": chats, "rounds": rounds, "seed": seed}
@@ -74,12 +73,16 @@ def delivery(
 
 def _show(platform: str, compared: delivering.Comparison) -> None:
     ideal = compared.ideal.maps
-    rows = [(name, *_cells(one), *_cells(ideal[name])) for name, one in compared.bot.maps.items()]
-    counts = ", ".join(f"{name} {count}" for name, count in compared.bot.counts.items())
-    columns = ("ms", "p50", "p95", "max", "ideal p50", "p95", "max")
-    report.show(f"{platform}: {len(compared.bot.figures)} answers", columns, rows, counts.replace("_", " "))
+    rows = [
+        (name.replace("_", " "), *map(_ms, (own.p50, own.p95, own.max, ideal[name].p50, ideal[name].p95)))
+        for name, own in compared.bot.maps.items()
+    ]
+    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in compared.bot.counts.items())
+    columns = ("ms", "p50", "p95", "max", "ideal p50", "ideal p95")
+    report.show(f"{platform}, {len(compared.bot.figures)} answers: {counts}", columns, rows)
 
 
-def _cells(one: Summary) -> tuple[str, str, str]:
-    p50, p95, most = ("-" if isnan(value) else f"{value * 1000:,.1f}" for value in (one.p50, one.p95, one.max))
-    return p50, p95, most
+def _ms(seconds: float) -> str:
+    if isnan(seconds):
+        return "-"
+    return f"{seconds * 1000:,.{1 if seconds < 0.1 else 0}f}"

@@ -73,26 +73,27 @@ class Comparison:
         return {**own, **self.bot.counts, **ideal, **{f"ideal_{k}": v for k, v in self.ideal.counts.items()}}
 
 
-async def compare(platform: Platform, trace: Trace, rtt: float) -> Comparison:
-    """Let both bots answer the same questions, one bot after the other. ``rtt`` is in seconds."""
-    return Comparison(await _bot(platform, trace, rtt), await _ideal(platform, trace, rtt))
+async def compare(platform: Platform, trace: Trace, *, rtt: float, settling: float = 2.0) -> Comparison:
+    """Let both bots answer the same questions, one bot after the other. Times in seconds; see `Play`."""
+    play = Play(platform, trace, rtt, settling)
+    return Comparison(await _bot(play), await _ideal(play))
 
 
-async def _bot(platform: Platform, trace: Trace, rtt: float) -> Outcome:
-    engine = _engine(trace)
-    async with open_stage(Play(platform, rtt, trace)) as stage:
+async def _bot(play: Play) -> Outcome:
+    engine = _engine(play.trace)
+    async with open_stage(play) as stage:
         with TemporaryDirectory(prefix="clawdbot-bench-") as folder:
-            settings = _settings(platform, stage.address, trace, Path(folder))
+            settings = _settings(play, stage.address, Path(folder))
             async with _serving(settings, engine):
                 record = await stage.play()
-    return _outcome(trace, engine, record)
+    return _outcome(play.trace, engine, record)
 
 
-async def _ideal(platform: Platform, trace: Trace, rtt: float) -> Outcome:
-    engine = _engine(trace)
-    async with open_stage(Play(platform, rtt, trace)) as stage, open_ideal(platform, stage.address, engine):
+async def _ideal(play: Play) -> Outcome:
+    engine = _engine(play.trace)
+    async with open_stage(play) as stage, open_ideal(play.platform, stage.address, engine):
         record = await stage.play()
-    return _outcome(trace, engine, record)
+    return _outcome(play.trace, engine, record)
 
 
 @asynccontextmanager
@@ -110,14 +111,14 @@ async def _serving(settings: Settings, engine: ScriptedEngine) -> AsyncIterator[
             await serving
 
 
-def _settings(platform: Platform, address: Address, trace: Trace, folder: Path) -> Settings:
+def _settings(play: Play, address: Address, folder: Path) -> Settings:
     table = AdapterTable("the bench", address.options, SecretStr(address.token))
     at_once = SessionSettings().concurrent
     return Settings(
-        sessions=SessionSettings(concurrent=max(at_once, len(trace.questions))),
-        access={platform: Allowed(users=address.people)},
+        sessions=SessionSettings(concurrent=max(at_once, len(play.trace.questions))),
+        access={play.platform: Allowed(users=address.people)},
         store=StoreSettings(path=folder / "clawdbot.sqlite3"),
-        adapters={platform: table},
+        adapters={play.platform: table},
     )
 
 

@@ -36,9 +36,9 @@ def write(path: Path, content: Mapping[str, Any]) -> None:
         raise ConfigError("--json", f"{path} cannot be written: {error.strerror}.") from error
 
 
-def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table whose first column holds names and whose others hold numbers."""
-    table = Table(title=title, title_justify="left", caption=note or None, caption_justify="left")
+    table = Table(title=title, title_justify="left")
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", no_wrap=True)
     for row in rows:

@@ -19,8 +19,6 @@ from clawdbot.bench.scenes import Address, Platform, Scene, Tally, open_scene
 from clawdbot.bench.trace import Question, Trace
 from clawdbot.clock import SystemClock
 
-SETTLING = 2.0
-"""Seconds after the last complete answer in which it could still be spoilt."""
 PATIENCE = 30.0
 """Seconds that the last answer may be late."""
 FAREWELL = 5.0
@@ -32,8 +30,11 @@ class Play:
     """What a platform's process is told to play."""
 
     platform: Platform
-    rtt: float
     trace: Trace
+    rtt: float
+    """The round trip of every call, in seconds."""
+    settling: float
+    """For how many seconds after the last complete answer the screens are watched: it could still be spoilt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +91,19 @@ async def _serve(connection: Any, play: Play) -> None:
         with suppress(EOFError):
             await asyncio.to_thread(connection.recv)
             await scene.online()
-            connection.send(await observe(scene, play.trace))
+            connection.send(await observe(scene, play))
             await asyncio.to_thread(connection.recv)
 
 
-async def observe(scene: Scene, trace: Trace) -> Record:
+async def observe(scene: Scene, play: Play) -> Record:
     """Let the people ask what the trace says, and look on until every answer is complete and has settled."""
-    clock = SystemClock()
+    clock, trace = SystemClock(), play.trace
     began = clock.now()
     async with asyncio.TaskGroup() as group:
         for question in trace.questions:
             group.create_task(_ask(scene, question, began + question.at - clock.now()))
         group.create_task(_complete(scene, trace))
-    await clock.sleep(SETTLING)
+    await clock.sleep(play.settling)
     until = clock.now()
     seen = {question.number: scene.seen(question.number, until) for question in trace.questions}
     return Record(seen, scene.tally())
