@@ -70,21 +70,25 @@ async def compose(tokenizer: Tokenizer, system: str, history: Sequence[Turn], qu
     Raises `PromptTooLong` when the question does not fit even without any history.
     """
     opening: list[Role] = ["system"] if system else []
-    asked, *head = await asyncio.gather(*(tokenizer.encode(text) for text in (question, system) if text))
+    asked, *head = await asyncio.gather(*map(tokenizer.encode, (question, system) if system else (question,)))
     contents = [turn.tokens if turn.tokens is not None else await tokenizer.encode(turn.text) for turn in history]
-    roles: list[Role] = [*opening, *(turn.role for turn in history), "user"]
-    pieces = await tokenizer.pieces(roles)
 
-    fixed = sum(map(len, head)) + len(asked) + sum(map(len, pieces[: len(opening)])) + sum(map(len, pieces[-2:]))
-    if fixed > within.prompt:
-        raise PromptTooLong(len(asked), within.prompt - (fixed - len(asked)))
+    async def pieces_from(first: int) -> list[list[int]]:
+        return await tokenizer.pieces([*opening, *(turn.role for turn in history[first:]), "user"])
+
+    alone = len(assemble(await pieces_from(len(history)), [*head, asked]))
+    if alone > within.prompt:
+        raise PromptTooLong(len(asked), max(0, within.prompt - alone + len(asked)))
+    pieces = await pieces_from(0)
     sizes = [len(piece) + len(content) for piece, content in zip(pieces[len(opening) : -2], contents, strict=True)]
     exchanges = [sum(sizes[start : start + 2]) for start in range(0, len(sizes), 2)]
-    dropped = 2 * exchanges_to_drop(exchanges, min(within.history, within.prompt - fixed))
-    if dropped:
-        pieces = await tokenizer.pieces([*opening, *(turn.role for turn in history[dropped:]), "user"])
-    tokens = assemble(pieces, [*head, *contents[dropped:], asked])
-    return Prompt(tokens, asked, _first_kept(history, dropped))
+    first = 2 * exchanges_to_drop(exchanges, min(within.history, within.prompt - alone))
+    if first:
+        pieces = await pieces_from(first)
+    while len(tokens := assemble(pieces, [*head, *contents[first:], asked])) > within.prompt:
+        first += 2  # a template may say more around the first turn than around later ones
+        pieces = await pieces_from(first)
+    return Prompt(tokens, asked, _first_kept(history, first))
 
 
 def _first_kept(history: Sequence[Turn], dropped: int) -> int | None:
