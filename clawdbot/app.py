@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from clawdbot.access import Access
 from clawdbot.answering import Answering, Style
@@ -61,6 +62,7 @@ async def open_app(
             try:
                 yield app
             finally:
+                await sessions.close()  # nothing may reach for the engine or the store when they are closed
                 engine.cancel()
 
 
@@ -77,14 +79,14 @@ async def serve(
     ``receive`` stands in front of the bot's own. Raises `Unauthorized` when no adapter can be served at all.
     """
     receive = receive or app.bot.receive
+    await app.bot.recover(adapters)  # before anybody can ask: what was asked first is answered first
     running = [
         asyncio.create_task(supervise(name, adapter, receive, clock), name=name) for name, adapter in adapters.items()
     ]
     stopping = asyncio.create_task(stop.wait())
+    ends: tuple[asyncio.Future[Any], ...] = (stopping, asyncio.gather(*running, return_exceptions=True))
     try:
-        await app.bot.recover(adapters)
-        served = asyncio.gather(*running, return_exceptions=True)
-        await asyncio.wait({stopping, served}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         await app.sessions.drain(grace)
     finally:
         for task in (stopping, *running):

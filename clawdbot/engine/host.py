@@ -8,7 +8,6 @@ from typing import Protocol
 
 from clawdbot.clock import Clock
 from clawdbot.engine.protocol import Engine, EngineInfo
-from clawdbot.errors import ConfigError, EngineError
 
 log = logging.getLogger(__name__)
 
@@ -67,8 +66,9 @@ class EngineHost:
                     self._set(engine)
                     log.info("engine ready: %s on %s, %s", engine.info.model, engine.info.device, engine.info.version)
                     await engine.died()
+                    self._set(None)  # closing what is left of it takes a while
                     log.error("the engine died; it is started again")
-            except (EngineError, ConfigError):
+            except Exception:
                 if self._info is None:
                     raise
                 log.exception("the engine could not be started again; next try in %.0f s", pause)
