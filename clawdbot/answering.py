@@ -1,7 +1,7 @@
 """One question on its way: from its turn in the conversation through the engine to the last frame on the screen."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from hashlib import blake2s
@@ -12,10 +12,10 @@ from clawdbot.clock import Clock
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.engine.host import EngineHost
-from clawdbot.engine.protocol import Engine, Request, Sampling, Usage
-from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong
+from clawdbot.engine.protocol import Chunk, Engine, Request, Sampling, Usage
+from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError
 from clawdbot.latency import Timing
-from clawdbot.sessions import Sessions, Ticket
+from clawdbot.sessions import Sessions, Ticket, survived
 from clawdbot.store import Answer, Store
 
 log = logging.getLogger(__name__)
@@ -49,6 +49,23 @@ class Draft:
     usage: Usage | None = None
     failure: State | None = None
     """The state in which a fault leaves the answer; None as long as there was none."""
+
+    def take(self, chunk: Chunk, now: float) -> None:
+        """Add what the engine has written."""
+        self.last_token = now
+        if self.first_token is None:
+            self.first_token = now
+        self.text += chunk.text
+        self.tokens += chunk.tokens
+        self.usage = chunk.usage
+
+    def forget(self) -> None:
+        """Forget what an engine wrote that died before its tokens made any text."""
+        self.tokens, self.first_token, self.last_token = [], None, None
+
+    def fail(self) -> None:
+        """Note a fault: it cuts a text short, or there will be none."""
+        self.failure = State.INTERRUPTED if self.text else State.FAILED
 
     def answer(self, state: State) -> Answer:
         """What of it is stored."""
@@ -84,56 +101,69 @@ class Answering:
         self._observe = observe
 
     async def answer(
-        self, ticket: Ticket, message: Message, reply: Reply, number: int, posts: Sequence[str] = ()
+        self, ticket: Ticket, message: Message, reply: Reply, number: int, posts: Sequence[str] | None = None
     ) -> None:
-        """Answer the stored question ``number``; ``posts`` are messages that an earlier try has put up."""
+        """Answer the stored question ``number``.
+
+        ``posts`` are the messages that an earlier run has put up, perhaps none; None when this is the first try.
+        """
         draft = Draft()
         async with AsyncExitStack() as stack:
-            live = await stack.enter_async_context(self._live(message, reply, number, posts))
+            live = await stack.enter_async_context(self._live(ticket, message, reply, number, posts))
             async with ticket:
                 if ahead := self._sessions.ahead(ticket):
                     live.wait(words.IN_LINE.format(ahead=ahead))
                 # Held until the answer is in the history: the next question's prompt has to see it.
                 await stack.enter_async_context(self._sessions.turn(ticket))
-                live.wait("")
-                await self._write(draft, message, live)
+                async with self._sessions.slot():
+                    live.wait("")
+                    if not await survived(self._write(draft, message, live)):
+                        draft.fail()
             await self._conclude(draft, ticket.cut or draft.failure or State.FINAL, message, live, number)
 
-    async def deliver(self, message: Message, reply: Reply, number: int, posts: Sequence[str], answer: Answer) -> None:
+    async def deliver(
+        self, ticket: Ticket, message: Message, reply: Reply, number: int, posts: Sequence[str], answer: Answer
+    ) -> None:
         """Show an answer that an earlier run finished but could not deliver; the model is not asked again."""
-        async with self._live(message, reply, number, posts) as live:
+        ticket.written = True
+        async with self._sessions.turn(ticket), self._live(ticket, message, reply, number, posts) as live:
             await _finish(live, answer.text, answer.state)
-        await self._store.finish(number, answer)
+            await _keep(self._store.finish(number, answer))
 
-    def _live(self, message: Message, reply: Reply, number: int, posts: Sequence[str]) -> LiveReply:
+    def _live(
+        self, ticket: Ticket, message: Message, reply: Reply, number: int, posts: Sequence[str] | None
+    ) -> LiveReply:
+        ticket.posts.update(posts or ())
         return LiveReply(
             reply,
             key=key_of(message),
             budgets=self._budgets,
             clock=self._clock,
-            journal=_Journal(self._store, number),
+            journal=_Journal(self._store, number, ticket),
             posts=posts,
             most_parts=self._style.most_messages,
         )
 
     async def _write(self, draft: Draft, message: Message, live: LiveReply) -> None:
         """Let the engine write the answer into ``draft`` and onto the screen."""
-        used: Engine | None = None
-        while True:
-            if not self._host.ready:
-                live.wait(words.LOADING if used is None else words.RESTARTING)
-            used = await self._host.engine(instead_of=used)
+        engine: Engine | None = None
+        # Twice: a question that finds its engine dead or dying is not to blame, one that kills two perhaps is.
+        for tries_left in (1, 0):
+            if engine is not None or not self._host.ready:
+                live.wait(words.LOADING if engine is None else words.RESTARTING)
+            engine = await self._host.engine(instead_of=engine)
             live.wait("")
             try:
-                await self._generate(used, draft, message, live)
+                await self._generate(engine, draft, message, live)
             except EngineDead:
-                log.exception("the engine died during an answer")
-                if not draft.text:
+                log.warning("the engine died during an answer")
+                if tries_left and not draft.text:
+                    draft.forget()
                     continue  # nothing was shown, so the question just waits for the next engine
-                draft.failure = State.INTERRUPTED
-            except GenerationFailed:
+                draft.fail()
+            except (GenerationFailed, StoreError):
                 log.exception("an answer failed")
-                draft.failure = State.INTERRUPTED if draft.text else State.FAILED
+                draft.fail()
             except PromptTooLong as error:
                 draft.text = words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
                 draft.failure = State.FAILED
@@ -150,26 +180,24 @@ class Answering:
         request = Request(f"{key_of(message)}-{draft.asked:.6f}", made.tokens, style.sampling)
         async with aclosing(engine.generate(request)) as chunks:
             async for chunk in chunks:
-                draft.last_token = self._clock.now()
-                if draft.first_token is None:
-                    draft.first_token = draft.last_token
-                draft.text += chunk.text
-                draft.tokens += chunk.tokens
-                draft.usage = chunk.usage
+                draft.take(chunk, self._clock.now())
                 live.show(draft.text)
                 if live.lost is not None:
-                    return  # nobody can see it any more; closing the generator ends the request
+                    # Nobody can see it any more; closing the generator ends the request.
+                    draft.failure = State.INTERRUPTED
+                    return
 
     async def _conclude(self, draft: Draft, state: State, message: Message, live: LiveReply, number: int) -> None:
+        """Bring the answer to its reader for certain, and into the store as far as that is possible."""
         if state is State.FAILED:
-            await self._store.fail(number, state)
             await _finish(live, draft.text, state)
+            await _keep(self._store.fail(number, state))
             return
         answer = draft.answer(state)
-        await self._store.answered(number, answer)
+        await _keep(self._store.answered(number, answer))
         await _finish(live, draft.text, state)
         timing = self._timing(draft, state, message, live)
-        await self._store.finish(number, answer, timing, draft.first_turn)
+        await _keep(self._store.finish(number, answer, timing, draft.first_turn))
         self._observe(timing)
 
     def _timing(self, draft: Draft, state: State, message: Message, live: LiveReply) -> Timing:
@@ -210,12 +238,21 @@ async def _finish(live: LiveReply, text: str, state: State) -> None:
         log.warning("an answer cannot be shown: %s", error)
 
 
-class _Journal:
-    """The store's side of one answer on its way to the screen."""
+async def _keep(write: Awaitable[None]) -> None:
+    try:
+        await write
+    except StoreError:
+        log.exception("an answer could not be stored; the next start takes its question up again")
 
-    def __init__(self, store: Store, number: int) -> None:
+
+class _Journal:
+    """What is noted of one answer on its way to the screen."""
+
+    def __init__(self, store: Store, number: int, ticket: Ticket) -> None:
         self._store = store
         self._number = number
+        self._ticket = ticket
 
     async def posted(self, part: int, post: str) -> None:
+        self._ticket.posts.add(post)
         await self._store.posted(self._number, part, post)

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine, Mapping
-from typing import Any, assert_never
+from collections.abc import Awaitable, Mapping
+from functools import partial
+from typing import assert_never
 
 from clawdbot import words
 from clawdbot.access import Access
@@ -14,7 +15,7 @@ from clawdbot.commands import Commands, Said, may_stop, split
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import DeliveryError, StoreError
-from clawdbot.sessions import Sessions, Ticket
+from clawdbot.sessions import Sessions, Ticket, Work
 from clawdbot.store import Question, Store, Unfinished
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class Bot:
         longest_question: int,
         oldest_question: float,
     ) -> None:
-        """``longest_question`` is in characters, ``oldest_question`` in seconds between posting and receipt."""
+        """``longest_question`` is in characters, ``oldest_question`` in seconds since it was posted or received."""
         self._store = store
         self._sessions = sessions
         self._access = access
@@ -51,7 +52,7 @@ class Bot:
         """See `clawdbot.chat.Receive`."""
         match event:
             case Message():
-                return asyncio.shield(self._sessions.spawn(self._take(event, reply), _nothing))
+                return asyncio.shield(self._sessions.spawn(partial(self._take, event, reply)))
             case Pressed():
                 self._press(event)
             case Deleted():
@@ -60,7 +61,9 @@ class Bot:
                 pass
             case _:
                 assert_never(event)
-        return _nothing()
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
 
     async def recover(self, adapters: Mapping[str, Adapter]) -> None:
         """Take up what an earlier run of the bot left unfinished."""
@@ -71,24 +74,36 @@ class Bot:
             try:
                 reply = adapter.reply(left.question.reply_ref)
             except DeliveryError:
-                await self._store.fail(left.reply, State.INTERRUPTED)
+                await self._store.fail(left.reply, State.INTERRUPTED)  # nobody is there to read it
             else:
                 self._resume(left, reply)
 
     async def _take(self, message: Message, reply: Reply) -> None:
         """Decide what a message is; returns when it is durable and its answer is under way."""
-        if not self._access.may_talk(message.author, message.conversation):
+        if self._stale(message):
+            log.warning("left a message of %s unanswered: it is too old", message.conversation.key)
+        elif not self._access.may_talk(message.author, message.conversation):
             await self._refuse_stranger(message, reply)
-            return
-        if name := split(message.text)[0]:
-            if await self._store.first_seen(message.conversation.platform, message.id):
-                self._sessions.spawn(self._command(name, message, reply), _nothing)
-            return
-        if refusal := self._refusal(message):
-            if await self._store.first_seen(message.conversation.platform, message.id):
+        elif name := split(message.text)[0]:
+            if await self._is_new(message):
+                work, sorry = partial(self._command, name, message, reply), partial(self._apologise, message, reply)
+                self._sessions.spawn(work, sorry)
+        elif refusal := self._refusal(message):
+            if await self._is_new(message):
                 self._say(refusal, message, reply)
-            return
-        await self._accept(message, reply)
+        else:
+            await self._accept(message, reply)
+
+    def _stale(self, message: Message) -> bool:
+        return message.sent_at is not None and self._clock.wall() - message.sent_at > self._oldest_question
+
+    async def _is_new(self, message: Message) -> bool:
+        """Whether something that is no question is delivered for the first time."""
+        try:
+            return await self._store.first_seen(message.conversation.platform, message.id)
+        except StoreError:
+            log.exception("a message could not be noted; it is answered again if it is delivered again")
+            return True
 
     async def _accept(self, message: Message, reply: Reply) -> None:
         ticket = Ticket(message.conversation.key, message.id, message.author.id)
@@ -103,11 +118,12 @@ class Bot:
                 return
             finally:
                 durable.set()
-            if number is not None:  # None: it was delivered a second time
+            # None: it was delivered a second time. At the end of the bot it is left to the next start.
+            if number is not None and not self._sessions.closing:
                 await self._answering.answer(ticket, message, reply, number)
 
         # Its place is taken before the first wait, so that a burst meets the limits as they are.
-        self._start(ticket, answer(), message, reply)
+        self._start(ticket, answer, message, reply)
         await durable.wait()
 
     def _refusal(self, message: Message) -> Said | None:
@@ -132,11 +148,12 @@ class Bot:
         await self._tell(await self._commands.run(name, message, admin=admin), message, reply)
 
     def _press(self, event: Pressed) -> None:
-        admin = self._access.is_admin(event.conversation.platform, event.by)
         if event.control != "stop":
             return
+        admin = self._access.is_admin(event.conversation.platform, event.by)
         for ticket in self._sessions.tickets:
-            if ticket.conversation == event.conversation.key and may_stop(ticket, event.by.id, admin=admin):
+            here = ticket.conversation == event.conversation.key and event.post in ticket.posts
+            if here and may_stop(ticket, event.by.id, admin=admin):
                 ticket.stop()
 
     def _stop_answer_to(self, conversation: str, message_id: str) -> None:
@@ -149,22 +166,22 @@ class Bot:
         ticket = Ticket(message.conversation.key, message.id, message.author.id)
         posts = [ref for _, ref in sorted(left.posts.items())]
         if left.answer is not None:
-            work = self._answering.deliver(message, reply, left.reply, posts, left.answer)
+            work = partial(self._answering.deliver, ticket, message, reply, left.reply, posts, left.answer)
         else:
             if self._clock.now() - message.received_at > self._oldest_question:
                 ticket.stop(State.INTERRUPTED)
-            work = self._answering.answer(ticket, message, reply, left.reply, posts)
+            work = partial(self._answering.answer, ticket, message, reply, left.reply, posts)
         self._start(ticket, work, message, reply)
 
-    def _start(self, ticket: Ticket, work: Coroutine[Any, Any, None], message: Message, reply: Reply) -> None:
-        async def apologise() -> None:
-            await self._tell(Said(""), message, reply, State.FAILED)
+    def _start(self, ticket: Ticket, work: Work, message: Message, reply: Reply) -> None:
+        self._sessions.start(ticket, work, partial(self._apologise, message, reply))
 
-        self._sessions.start(ticket, work, apologise)
+    async def _apologise(self, message: Message, reply: Reply) -> None:
+        await self._tell(Said(""), message, reply, State.FAILED)
 
     def _say(self, said: Said, message: Message, reply: Reply) -> None:
         """Tell something in a task of its own, so that nobody waits for the platform."""
-        self._sessions.spawn(self._tell(said, message, reply), _nothing)
+        self._sessions.spawn(partial(self._tell, said, message, reply))
 
     async def _tell(self, said: Said, message: Message, reply: Reply, state: State = State.FINAL) -> None:
         async with LiveReply(
@@ -174,7 +191,3 @@ class Bot:
                 await live.finish(said.text, state, said.files, private=said.private)
             except DeliveryError as error:
                 log.warning("a notice cannot be shown: %s", error)
-
-
-async def _nothing() -> None:
-    """Nothing is left to do or to wait for."""

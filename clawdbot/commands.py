@@ -37,10 +37,10 @@ class Command:
 
 def split(text: str) -> tuple[str, str]:
     """The name and the arguments of a command, or "" for a text that is none: ``/new now`` is ("new", "now")."""
-    if not text.startswith("/"):
+    name, *arguments = text.split(maxsplit=1) or [""]
+    if not name.startswith("/") or not name[1:].isidentifier():
         return "", ""
-    name, _, arguments = text[1:].partition(" ")
-    return (name.lower(), arguments.strip()) if name.isidentifier() else ("", "")
+    return name[1:].lower(), "".join(arguments).strip()
 
 
 class Commands:
@@ -80,7 +80,9 @@ class Commands:
         theirs = [
             ticket
             for ticket in self._sessions.tickets
-            if ticket.conversation == message.conversation.key and may_stop(ticket, message.author.id, admin=admin)
+            if ticket.conversation == message.conversation.key
+            and not ticket.written
+            and may_stop(ticket, message.author.id, admin=admin)
         ]
         for ticket in theirs:
             ticket.stop()

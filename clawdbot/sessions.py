@@ -7,8 +7,8 @@ import asyncio
 import itertools
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal
@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 
 LAST_WORDS = 5.0
 """Seconds that a shutdown leaves for the marks under interrupted answers."""
+
+Work = Callable[[], Awaitable[None]]
+"""Something to do. A function, for a coroutine that is never started warns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a question is not taken: "busy" or "queue" (its conversation), "full" (all); ``waiting`` are ahead of it."""
+    """Why a question is not taken: "busy" or "queue" (its conversation), "full" (all); so many are ``waiting``."""
 
     reason: Literal["busy", "queue", "full"]
     waiting: int
@@ -54,14 +57,18 @@ class Ticket:
         self.conversation = conversation
         self.message_id = message_id
         self.asker = asker
+        self.posts: set[str] = set()
+        """`Post.ref` of the messages that the answer has on the screen."""
         self.cut: State | None = None
         """Why the answer was cut short; None as long as it was not."""
+        self.written = False
+        """Whether the text is what it will be and only has to be delivered: nothing is left to stop."""
         self._task: asyncio.Task[Any] | None = None
         """The task inside the block."""
 
     def stop(self, state: State = State.STOPPED) -> None:
-        """End the block, now or as soon as it is entered. The first reason counts."""
-        if self.cut is None:
+        """End the block, now or as soon as it is entered. The first reason counts; after the block none does."""
+        if self.cut is None and not self.written:
             self.cut = state
             if self._task is not None:
                 self._task.cancel()
@@ -75,6 +82,7 @@ class Ticket:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
         task, self._task = self._task, None
+        self.written = True
         if self.cut is None or task is None:
             return False
         # `stop` cancelled the task once; whatever is left then is a cancellation from elsewhere, which goes on.
@@ -94,6 +102,8 @@ class Sessions:
         self._others: set[asyncio.Task[Any]] = set()
         """Everything else that the bot does on its own account."""
         self._numbers = itertools.count()
+        self.closing = False
+        """Whether the bot is about to end: what is asked now is for the next start."""
 
     @property
     def tickets(self) -> list[Ticket]:
@@ -103,69 +113,97 @@ class Sessions:
     def refusal(self, conversation: str) -> Refusal | None:
         """Whether one more question of ``conversation`` has to be refused now, and why."""
         here = sum(ticket.conversation == conversation for ticket in self._tickets)
-        if here and self._limits.busy == "refuse":
+        if here and (self._limits.busy == "refuse" or not self._limits.queue):
             return Refusal("busy", here)
         if here > self._limits.queue:
             return Refusal("queue", here - 1)
-        if len(self._tickets) >= self._limits.concurrent + self._limits.waiting:
-            return Refusal("full", len(self._tickets) - self._limits.concurrent)
+        # An answer that a platform does not take yet, for hours perhaps, is in nobody's way.
+        unwritten = sum(not ticket.written for ticket in self._tickets)
+        if unwritten >= self._limits.concurrent + self._limits.waiting:
+            return Refusal("full", unwritten - self._limits.concurrent)
         return None
 
     def ahead(self, ticket: Ticket) -> int:
         """How many answers are before it: in its own conversation, and for want of a slot."""
         older = list(itertools.takewhile(lambda other: other is not ticket, self._tickets))
         own = sum(other.conversation == ticket.conversation for other in older)
-        return max(own, len(older) - self._limits.concurrent + 1, 0)
+        unwritten = sum(not other.written for other in older)
+        return max(own, unwritten - self._limits.concurrent + 1, 0)
 
-    def start(
-        self, ticket: Ticket, work: Coroutine[Any, Any, None], apologise: Callable[[], Awaitable[None]]
-    ) -> asyncio.Task[None]:
+    def start(self, ticket: Ticket, work: Work, apologise: Work) -> asyncio.Task[None]:
         """Run ``work`` as the ticket's task; ``apologise`` when it fails in a way that nobody foresaw."""
-        task = asyncio.create_task(self._guarded(work, apologise), name=f"answer {next(self._numbers)}")
+        task = asyncio.create_task(_guarded(work, apologise), name=f"answer {next(self._numbers)}")
         self._tickets[ticket] = task
         task.add_done_callback(lambda _: self._leave(ticket))
         return task
 
-    def spawn(self, work: Coroutine[Any, Any, None], apologise: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+    def spawn(self, work: Work, apologise: Work | None = None) -> asyncio.Task[None]:
         """Run something that is no answer: a command, a refusal, the taking in of an event."""
-        task = asyncio.create_task(self._guarded(work, apologise))
+        task = asyncio.create_task(_guarded(work, apologise))
         self._others.add(task)
         task.add_done_callback(self._others.discard)
         return task
 
-    @asynccontextmanager
-    async def turn(self, ticket: Ticket) -> AsyncIterator[None]:
-        """The conversation's turn first, then a slot: the other order lets one conversation eat every slot."""
-        async with self._turns[ticket.conversation], self._slots:
-            yield
+    def turn(self, ticket: Ticket) -> AbstractAsyncContextManager[None]:
+        """Its conversation's turn. It comes before a slot: the other order lets one conversation eat every slot."""
+        return self._turns[ticket.conversation]
+
+    def slot(self) -> AbstractAsyncContextManager[None]:
+        """One of the places where answers are made. Give it back before the delivery, which may take hours."""
+        return self._slots
 
     async def idle(self) -> None:
         """Return when nothing is under way."""
-        while pending := [*self._tickets.values(), *self._others]:
+        while pending := self._pending():
             await asyncio.wait(pending)
 
     async def drain(self, seconds: float) -> None:
         """Let running answers finish for so long, then mark them as interrupted and let those marks be shown."""
-        idle = asyncio.ensure_future(self.idle())
-        patience = asyncio.ensure_future(self._clock.sleep(seconds))
-        await asyncio.wait({idle, patience}, return_when=asyncio.FIRST_COMPLETED)
-        patience.cancel()
+        self.closing = True
+        await self._idle_within(seconds)
         for ticket in self.tickets:
             ticket.stop(State.INTERRUPTED)
-        await asyncio.wait({idle}, timeout=LAST_WORDS)
+        await self._idle_within(LAST_WORDS)
         # What a platform still refuses is in the store; the next start delivers it.
-        for task in [*self._tickets.values(), *self._others]:
-            task.cancel()
-        await idle
+        await self.close()
 
-    async def _guarded(self, work: Coroutine[Any, Any, None], apologise: Callable[[], Awaitable[None]]) -> None:
+    async def close(self) -> None:
+        """End all that is under way."""
+        while pending := self._pending():
+            for task in pending:
+                task.cancel()
+            await asyncio.wait(pending)
+
+    def _pending(self) -> list[asyncio.Task[Any]]:
+        return [*self._tickets.values(), *self._others]
+
+    async def _idle_within(self, seconds: float) -> None:
+        waiters = [asyncio.ensure_future(self.idle()), asyncio.ensure_future(self._clock.sleep(seconds))]
         try:
-            await work
-        except Exception:  # the one place where an unforeseen fault ends: one answer fails, the bot goes on
-            log.exception("something unforeseen went wrong")
-            await apologise()
+            await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiter in waiters:
+                waiter.cancel()
 
     def _leave(self, ticket: Ticket) -> None:
         del self._tickets[ticket]
         if not any(other.conversation == ticket.conversation for other in self._tickets):
             self._turns.pop(ticket.conversation, None)
+
+
+async def survived(work: Awaitable[None]) -> bool:
+    """Do ``work``; False when it failed in a way that nobody foresaw.
+
+    The one place where such faults end: one answer fails, the bot goes on.
+    """
+    try:
+        await work
+    except Exception:
+        log.exception("something unforeseen went wrong")
+        return False
+    return True
+
+
+async def _guarded(work: Work, apologise: Work | None) -> None:
+    if not await survived(work()) and apologise is not None:
+        await survived(apologise())
