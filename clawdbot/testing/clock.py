@@ -3,6 +3,7 @@
 import asyncio
 import heapq
 import itertools
+from math import inf
 
 # How often the loop turns at every stop of the clock: enough for a chain of tasks and futures to come to rest.
 TURNS = 20
@@ -30,6 +31,13 @@ class ManualClock:
         sleeper = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._now + seconds, next(self._count), sleeper))
         await sleeper
+
+    @property
+    def wakes_at(self) -> float:
+        """When the next sleeper wakes, seconds of `now`; infinite when nobody sleeps."""
+        while self._sleepers and self._sleepers[0][2].done():
+            heapq.heappop(self._sleepers)
+        return self._sleepers[0][0] if self._sleepers else inf
 
     async def settle(self) -> None:
         """Let everything run that needs no time to pass."""

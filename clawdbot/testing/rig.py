@@ -1,0 +1,269 @@
+"""A whole bot for tests: store, sessions and delivery are real; people, platform, model and time are scripted."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from clawdbot.app import App, open_app, serve
+from clawdbot.chat import Conversation, Deleted, Event, Frame, Limits, Message, Person, Pressed, Receive
+from clawdbot.config import Allowed, AnswerSettings, SessionSettings, Settings, StoreSettings
+from clawdbot.engine.protocol import Request, Role
+from clawdbot.latency import Timing
+from clawdbot.testing.clock import ManualClock
+from clawdbot.testing.engine import Script, ScriptedEngine
+from clawdbot.testing.memory import MemoryPost, MemoryReply
+
+T = TypeVar("T")
+
+ADA, BOB, EVE, ADMIN = Person(1, "Ada"), Person(2, "Bob"), Person(3, "Eve"), Person(9, "the admin")
+"""Ada and Bob may talk to the bot, Eve may not."""
+
+NEVER = float("inf")
+"""Seconds to the first token of a model that does not answer."""
+
+# Steps of the longest chain of database, engine and platform that one event sets off, with some to spare.
+CHAIN = 12
+# How often `until` looks again before it gives up.
+ROUNDS = 400
+
+DAY = 86_400.0
+
+
+def turns(prompt: Sequence[int]) -> list[tuple[Role, str]]:
+    """What a prompt of `CharacterTokenizer` says, turn by turn; the last one is still empty."""
+    roles: dict[int, Role] = {-2: "system", -3: "user", -4: "assistant"}
+    said: list[tuple[Role, str]] = []
+    for token in prompt:
+        if token in roles:
+            said.append((roles[token], ""))
+        elif token >= 0:
+            role, text = said[-1]
+            said[-1] = (role, text + chr(token))
+    return said
+
+
+def question(prompt: Sequence[int]) -> str:
+    """The question that a prompt of `CharacterTokenizer` asks."""
+    return turns(prompt)[-2][1]
+
+
+def echo(request: Request) -> Script:
+    """The script of a model that repeats the question, at once."""
+    return Script(["You said: ", question(request.prompt)])
+
+
+class PlatformPost(MemoryPost):
+    """A message whose ref no other message of the platform has."""
+
+    @property
+    def ref(self) -> str:
+        return f"{self._reply.ref}/{self._part}"
+
+
+class PlatformReply(MemoryReply):
+    """A reply among others on its platform."""
+
+    async def send(self, frame: Frame, key: str) -> PlatformPost:
+        return PlatformPost(self, await self.show("send", len(self.screen.frames), frame, key))
+
+    def post(self, ref: str) -> PlatformPost:
+        return PlatformPost(self, int(ref.rpartition("/")[2]))
+
+
+class MemoryPlatform:
+    """A platform whose people talk to the bot; each of their messages gets a `Reply` of its own.
+
+    It outlives the bots that serve it, and is their `Adapter`.
+    """
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.replies: dict[str, PlatformReply] = {}
+        """What stands below each message, by its id."""
+        self.online = asyncio.Event()
+        """Whether a bot listens."""
+        self._clock = clock
+        self._receive: Receive | None = None
+
+    async def run(self, receive: Receive) -> None:
+        self._receive = receive
+        self.online.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.online.clear()
+            self._receive = None
+
+    def reply(self, ref: str) -> PlatformReply:
+        return self.replies[ref]
+
+    def say(
+        self,
+        text: str,
+        by: Person = ADA,
+        *,
+        chat: int = 1,
+        private: bool = False,
+        id: str = "",
+        age: float | None = None,
+        allowed: Limits | None = None,
+    ) -> PlatformReply:
+        """Somebody says ``text``; what the bot does about it shows in the reply. The same ``id`` is the same message.
+
+        ``age``: seconds since it was posted, None when the platform does not say.
+        """
+        id = id or f"m{len(self.replies) + 1}"
+        reply = self.replies.setdefault(id, PlatformReply(self._clock, allowed, ref=id))
+        where = Conversation("memory", chat, private=private)
+        sent_at = None if age is None else self._clock.wall() - age
+        self.tell(Message(id, where, by, text, self._clock.now(), sent_at), reply)
+        return reply
+
+    def press(self, control: str, answer: PlatformReply, by: Person = ADA, *, chat: int = 1) -> None:
+        """Somebody uses a control below the last message of an answer."""
+        post = answer.post(str(len(answer.screen.frames) - 1))
+        self.tell(Pressed(Conversation("memory", chat), by, control, post.ref), answer)
+
+    def delete(self, question: PlatformReply, *, chat: int = 1) -> None:
+        """Somebody removes the message that is answered there."""
+        self.tell(Deleted(Conversation("memory", chat), question.ref), question)
+
+    def tell(self, event: Event, reply: MemoryReply) -> Awaitable[None]:
+        """Hand over an event of any kind; what comes back is done when the bot has taken it in."""
+        assert self._receive is not None, "nobody serves this platform"
+        return self._receive(event, reply)
+
+
+class Rig:
+    """A bot with all that it needs. `running` may be entered again: that is a restart on the same database."""
+
+    def __init__(
+        self,
+        folder: Path,
+        script: Callable[[Request], Script] = echo,
+        *,
+        clock: ManualClock,
+        sessions: SessionSettings | None = None,
+        answers: AnswerSettings | None = None,
+    ) -> None:
+        """``script`` makes the answers; the database lies in ``folder``."""
+        self.clock = clock
+        self.platform = MemoryPlatform(clock)
+        self.script = script
+        self.engines: list[ScriptedEngine] = []
+        """Those that were started, the running one last."""
+        self.loaded = asyncio.Event()
+        """Whether engines start at once; clear it to let one load for long."""
+        self.loaded.set()
+        self.timings: list[Timing] = []
+        self.database = folder / "clawdbot.sqlite3"
+        self._settings = Settings(
+            answers=answers or AnswerSettings(system_prompt=""),
+            sessions=sessions or SessionSettings(),
+            access={"memory": Allowed(users=frozenset({ADA.id, BOB.id}), admins=frozenset({ADMIN.id}))},
+            store=StoreSettings(path=self.database),
+        )
+        self._app: App | None = None
+        self._life: asyncio.Task[None] | None = None
+        self._stop = asyncio.Event()
+
+    @property
+    def app(self) -> App:
+        """The parts of the bot that runs."""
+        assert self._app is not None, "it does not run"
+        return self._app
+
+    @property
+    def engine(self) -> ScriptedEngine:
+        """The engine that was started last."""
+        return self.engines[-1]
+
+    @property
+    def requests(self) -> list[Request]:
+        """All that any engine was asked."""
+        return [request for engine in self.engines for request in engine.requests]
+
+    @property
+    def screens(self) -> dict[str, list[str]]:
+        """The texts that stand below each message, by its id."""
+        return {id: reply.screen.texts for id, reply in self.platform.replies.items()}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["asyncio.Task[None]"]:
+        """The bot at work, as a task. Leaving the block without `stop` is a crash."""
+        self._stop.clear()
+        self._life = life = asyncio.create_task(self._live())
+        online = asyncio.create_task(self.platform.online.wait())
+        try:
+            await asyncio.wait((life, online), return_when=asyncio.FIRST_COMPLETED)
+            yield life
+        finally:
+            online.cancel()
+            life.cancel()
+            await self.play(asyncio.wait((life,)))
+
+    async def stop(self) -> None:
+        """Tell the bot to end, and let as much time pass as it takes. Raises what it fails with."""
+        assert self._life is not None, "it does not run"
+        self._stop.set()
+        await self.play(self._life)
+
+    async def settle(self) -> None:
+        """Let happen what needs no time to pass; whatever the database was asked before is done."""
+        await self.clock.settle()
+        if self._app is not None:
+            # Each connection works on one thing after the other, so these come last.
+            await self._app.store.history("nobody's", "")
+        if self._app is not None:
+            await self._app.store.reset("nobody's")
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Let happen what needs no time to pass until ``condition`` holds."""
+        for _ in range(ROUNDS):
+            if condition():
+                return
+            await self.settle()
+        raise AssertionError(f"It needs more than that; on the screens: {self.screens}")
+
+    async def rest(self) -> None:
+        """Let happen whatever needs no time to pass."""
+        for _ in range(CHAIN):
+            await self.settle()
+
+    async def advance(self, seconds: float) -> None:
+        """Let ``seconds`` pass, with a rest whenever somebody wakes."""
+        await self.rest()
+        end = self.clock.now() + seconds
+        while (now := self.clock.now()) < end:
+            await self.clock.advance(min(self.clock.wakes_at, end) - now)
+            await self.rest()
+
+    async def idle(self) -> None:
+        """Let as much time pass as it takes until the bot has nothing to do."""
+        await self.play(self.app.sessions.idle())
+
+    async def play(self, work: Awaitable[T]) -> T:
+        """Let as much time pass as ``work`` takes, a day at most."""
+        task = asyncio.ensure_future(work)
+        end = self.clock.now() + DAY
+        await self.rest()
+        while not task.done() and self.clock.wakes_at < end:
+            await self.advance(self.clock.wakes_at - self.clock.now())
+        async with asyncio.timeout(10):
+            return await task
+
+    async def _live(self) -> None:
+        async with open_app(self._settings, self._open_engine, self.clock, self.timings.append) as app:
+            self._app = app
+            try:
+                adapters = {"memory": self.platform}
+                await serve(app, adapters, self.clock, self._stop, self._settings.sessions.drain)
+            finally:
+                self._app = None
+
+    @asynccontextmanager
+    async def _open_engine(self) -> AsyncIterator[ScriptedEngine]:
+        await self.loaded.wait()
+        self.engines.append(ScriptedEngine(self.script, self.clock))
+        yield self.engines[-1]
