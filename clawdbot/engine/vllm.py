@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 WARM_UP = 120.0
-"""Seconds that the first, short answer may take."""
+"""Seconds that the first answers may take."""
+WARM_UP_TOKENS = 8
 
 SHUTDOWN = 2.0
 """Seconds that the engine's processes get to end by themselves."""
@@ -135,9 +136,23 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
 
 async def _warm_up(engine: VllmEngine) -> None:
-    """One short answer, so that the first user does not pay for what vLLM does once."""
-    prompt = await engine.tokenizer.encode("Hello")
-    async with aclosing(engine.generate(Request("warm-up", prompt, Sampling(max_tokens=2)))) as chunks:
+    """Some short answers beside one long prompt, so that no user pays for what vLLM does once.
+
+    Kernels are compiled when a step of their kind first occurs: on an H200 the first questions after a start that had
+    seen one request only waited five seconds.
+    """
+    word = await engine.tokenizer.encode("Hello")
+    beginnings = [word * length for length in (1, 2, 4, 8, 16, 32, engine.info.step_budget + 1)]
+    room = engine.info.context - WARM_UP_TOKENS
+    requests = [
+        Request(f"warm-up {number}", beginning[:room], Sampling(WARM_UP_TOKENS))
+        for number, beginning in enumerate(beginnings)
+    ]
+    await asyncio.gather(*(_exhaust(engine, request) for request in requests))
+
+
+async def _exhaust(engine: VllmEngine, request: Request) -> None:
+    async with aclosing(engine.generate(request)) as chunks:
         async for _ in chunks:
             pass
 
