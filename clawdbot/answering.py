@@ -220,7 +220,8 @@ class Answering:
             scheduled=mark(usage.scheduled if usage else None),
             first_token=mark(usage.first_token if usage else draft.first_token),
             showable=mark(live.first_showable),
-            first_visible=mark(live.first_visible),
+            # A mark below no text is no first word.
+            first_visible=mark(live.first_visible if live.first_showable is not None else None),
             last_token=mark(usage.last_token if usage else draft.last_token),
             complete=(live.complete or now) - received,
             prompt_tokens=usage.prompt_tokens if usage else 0,
