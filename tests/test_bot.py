@@ -1,8 +1,6 @@
 """What the bot makes of an event: who is heard, what is refused, what is stopped, what a restart takes up again."""
 
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
@@ -10,34 +8,11 @@ from clawdbot import words
 from clawdbot.chat import Conversation, Edited, Message, State, Typing
 from clawdbot.config import SessionSettings
 from clawdbot.delivery.markdown import FAILED, INTERRUPTED, STOPPED
-from clawdbot.engine.protocol import Request
 from clawdbot.errors import Limited
-from clawdbot.testing.engine import Script
 from clawdbot.testing.memory import Fault
-from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, NEVER, Rig, echo, question
+from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, Rig, echo, question, silent, slow
 
 NewRig = Callable[..., Rig]
-
-
-def slow(request: Request) -> Script:
-    """A model that needs a second for its first word and for every other one."""
-    return Script(["One ", "two ", "three ", "four."], first=1.0, gap=1.0)
-
-
-def silent(request: Request) -> Script:
-    """A model that reads its prompt for ever."""
-    return Script(["?"], first=NEVER)
-
-
-@contextmanager
-def failing(rig: Rig, event: str) -> Iterator[None]:
-    """Let the database refuse some writes, such as "INSERT ON event"."""
-    with sqlite3.connect(rig.database) as database:
-        database.execute(f"CREATE TRIGGER fault BEFORE {event} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
-    yield
-    with sqlite3.connect(rig.database) as database:
-        database.execute("DROP TRIGGER fault")
-    database.close()
 
 
 # Who may talk
@@ -392,7 +367,7 @@ async def test_a_question_that_cannot_be_stored_is_not_answered_but_told(rig: Ne
     """A full disk: a clear sentence, no half-written answer, and no word of the fault itself."""
     bot = rig()
     async with bot.running():
-        with failing(bot, "INSERT ON reply"):
+        with bot.refusing("INSERT ON reply"):
             answer = bot.platform.say("Hello")
             await bot.idle()
         following = bot.platform.say("Hello")
@@ -407,7 +382,7 @@ async def test_stop_works_on_a_full_disk(rig: NewRig) -> None:
     async with bot.running():
         answer = bot.platform.say("Count")
         await bot.advance(1.5)
-        with failing(bot, "INSERT ON event"):
+        with bot.refusing("INSERT ON event"):
             said = bot.platform.say("/stop")
             await bot.idle()
 
@@ -418,7 +393,7 @@ async def test_stop_works_on_a_full_disk(rig: NewRig) -> None:
 async def test_a_command_that_fails_says_a_fixed_sentence(rig: NewRig) -> None:
     bot = rig()
     async with bot.running():
-        with failing(bot, "INSERT ON conversation"):
+        with bot.refusing("INSERT ON conversation"):
             said = bot.platform.say("/new")
             await bot.clock.settle()
             await bot.app.sessions.idle()

@@ -1,8 +1,10 @@
 """A whole bot for tests: store, sessions and delivery are real; people, platform, model and time are scripted."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from math import inf
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,15 +15,12 @@ from clawdbot.engine.protocol import Request, Role
 from clawdbot.latency import Timing
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script, ScriptedEngine
-from clawdbot.testing.memory import MemoryPost, MemoryReply
+from clawdbot.testing.memory import MemoryPost, MemoryReply, limits
 
 T = TypeVar("T")
 
 ADA, BOB, EVE, ADMIN = Person(1, "Ada"), Person(2, "Bob"), Person(3, "Eve"), Person(9, "the admin")
 """Ada and Bob may talk to the bot, Eve may not."""
-
-NEVER = float("inf")
-"""Seconds to the first token of a model that does not answer."""
 
 # Steps of the longest chain of database, engine and platform that one event sets off, with some to spare.
 CHAIN = 12
@@ -52,6 +51,16 @@ def question(prompt: Sequence[int]) -> str:
 def echo(request: Request) -> Script:
     """The script of a model that repeats the question, at once."""
     return Script(["You said: ", question(request.prompt)])
+
+
+def slow(request: Request) -> Script:
+    """The script of a model that needs a second for its first word and for every other one."""
+    return Script(["One ", "two ", "three ", "four."], first=1.0, gap=1.0)
+
+
+def silent(request: Request) -> Script:
+    """The script of a model that reads its prompt for ever."""
+    return Script(["?"], first=inf)
 
 
 class PlatformPost(MemoryPost):
@@ -114,7 +123,8 @@ class MemoryPlatform:
         ``age``: seconds since it was posted, None when the platform does not say.
         """
         id = id or f"m{len(self.replies) + 1}"
-        reply = self.replies.setdefault(id, PlatformReply(self._clock, allowed, ref=id))
+        here = allowed or limits(name=f"chat {chat}")
+        reply = self.replies.setdefault(id, PlatformReply(self._clock, here, ref=id))
         where = Conversation("memory", chat, private=private)
         sent_at = None if age is None else self._clock.wall() - age
         self.tell(Message(id, where, by, text, self._clock.now(), sent_at), reply)
@@ -208,6 +218,15 @@ class Rig:
         assert self._life is not None, "it does not run"
         self._stop.set()
         await self.play(self._life)
+
+    @contextmanager
+    def refusing(self, writes: str) -> Iterator[None]:
+        """Let the database refuse some writes, such as "INSERT ON event", as if the disk were full."""
+        other = sqlite3.connect(self.database, isolation_level=None)
+        other.execute(f"CREATE TRIGGER fault BEFORE {writes} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+        yield
+        other.execute("DROP TRIGGER fault")
+        other.close()
 
     async def settle(self) -> None:
         """Let happen what needs no time to pass; whatever the database was asked before is done."""
