@@ -8,7 +8,7 @@ import itertools
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal
@@ -85,8 +85,14 @@ class Ticket:
         self.written = True
         if self.cut is None or task is None:
             return False
+        if kind is None:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)  # the block had no wait left in which the cancellation could arrive
         # `stop` cancelled the task once; whatever is left then is a cancellation from elsewhere, which goes on.
-        return task.uncancel() == 0 and kind is not None and issubclass(kind, asyncio.CancelledError)
+        elsewhere = task.uncancel() > 0
+        if elsewhere and kind is None:
+            raise asyncio.CancelledError
+        return not elsewhere and kind is not None and issubclass(kind, asyncio.CancelledError)
 
 
 class Sessions:
