@@ -1,0 +1,111 @@
+"""What people can ask of the bot itself, on a whole bot."""
+
+from collections.abc import Callable
+
+import pytest
+
+from clawdbot import words
+from clawdbot.commands import may_stop, split
+from clawdbot.sessions import Ticket
+from clawdbot.testing.rig import ADA, ADMIN, Rig, question, slow, turns
+
+NewRig = Callable[..., Rig]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/new", ("new", "")),
+        ("/new now please ", ("new", "now please")),
+        ("/new\nnow", ("new", "now")),
+        ("/Latency", ("latency", "")),
+        ("/usr/bin is what?", ("", "")),
+        ("/2 of 3", ("", "")),
+        ("/ new", ("", "")),
+        ("/", ("", "")),
+        ("what is /new", ("", "")),
+        ("", ("", "")),
+    ],
+)
+def test_a_command_is_a_name_behind_a_slash(text: str, expected: tuple[str, str]) -> None:
+    """A path or a fraction is a question."""
+    assert split(text) == expected
+
+
+async def test_help_lists_what_the_asker_may_use(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        user, admin = bot.platform.say("/help", ADA), bot.platform.say("/help", ADMIN)
+        await bot.idle()
+
+    assert [line.split(":")[0] for line in user.screen.texts[0].splitlines()] == ["/help", "/new", "/stop"]
+    assert "/latency: " in admin.screen.texts[0]
+    assert user.screen.frames[0].private
+
+
+async def test_latency_shows_times_engine_and_machine_with_a_chart(rig: NewRig) -> None:
+    """In private, in one message, the chart attached."""
+    bot = rig(slow)
+    async with bot.running():
+        bot.platform.say("Count")
+        await bot.idle()
+        said = bot.platform.say("/latency", ADMIN)
+        await bot.app.sessions.idle()
+
+    (frame,) = said.screen.frames
+    assert frame.private
+    assert "p50    p95    p99" in frame.text
+    assert "1 answer" in frame.text
+    assert "scripted" in frame.text
+    assert [(file.name, file.data[:4]) for file in frame.files] == [("latency.png", b"\x89PNG")]
+
+
+async def test_latency_before_the_first_answer_has_no_chart(rig: NewRig) -> None:
+    """Also while the model loads."""
+    bot = rig()
+    bot.loaded.clear()
+    async with bot.running():
+        said = bot.platform.say("/latency", ADMIN)
+        await bot.clock.settle()
+        await bot.app.sessions.idle()
+
+    (frame,) = said.screen.frames
+    assert "no answers" in frame.text
+    assert "starting" in frame.text
+    assert frame.files == ()
+
+
+async def test_new_belongs_to_its_conversation_while_an_answer_is_written(rig: NewRig) -> None:
+    """What is being written belongs to the old conversation."""
+    bot = rig(slow)
+    async with bot.running():
+        bot.platform.say("Count")
+        await bot.advance(1.5)
+        said = bot.platform.say("/new")
+        await bot.idle()
+        bot.platform.say("Again")
+        await bot.idle()
+
+    assert said.screen.texts == [words.NEW]
+    assert [question(request.prompt) for request in bot.requests] == ["Count", "Again"]
+    assert len(turns(bot.requests[1].prompt)) == 2
+
+
+async def test_commands_answer_while_the_conversation_is_busy(rig: NewRig) -> None:
+    """They wait for no turn and take no slot."""
+    bot = rig(slow)
+    async with bot.running():
+        bot.platform.say("Count")
+        await bot.advance(0.5)
+        said = bot.platform.say("/help")
+        await bot.rest()
+
+        assert said.screen.texts != []
+
+
+def test_whoever_asked_and_admins_may_stop() -> None:
+    ticket = Ticket("c", "m", asker=1)
+
+    assert may_stop(ticket, 1, admin=False)
+    assert may_stop(ticket, 2, admin=True)
+    assert not may_stop(ticket, 2, admin=False)
