@@ -12,6 +12,7 @@ from clawdbot.app import App, open_app, serve
 from clawdbot.chat import Conversation, Deleted, Event, Frame, Limits, Message, Person, Pressed, Receive
 from clawdbot.config import Allowed, AnswerSettings, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request, Role
+from clawdbot.errors import EngineError
 from clawdbot.latency import Timing
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script, ScriptedEngine
@@ -166,6 +167,8 @@ class Rig:
         self.loaded = asyncio.Event()
         """Whether engines start at once; clear it to let one load for long."""
         self.loaded.set()
+        self.trouble: EngineError | None = None
+        """What starting one fails with; None when it works."""
         self.timings: list[Timing] = []
         self.database = folder / "clawdbot.sqlite3"
         self._settings = Settings(
@@ -284,5 +287,7 @@ class Rig:
     @asynccontextmanager
     async def _open_engine(self) -> AsyncIterator[ScriptedEngine]:
         await self.loaded.wait()
+        if self.trouble is not None:
+            raise self.trouble
         self.engines.append(ScriptedEngine(self.script, self.clock))
         yield self.engines[-1]
