@@ -1,6 +1,7 @@
 """The model's own tokenizer and chat template, on a thread of its own."""
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -15,6 +16,8 @@ R = TypeVar("R")
 
 # Stands for the content of a turn while the template is rendered. Private-use characters: no template tests for them.
 _OPEN, _CLOSE = "\ue000", "\ue001"
+_SLOT = re.compile(rf"{_OPEN}(\d+){_CLOSE}")
+_CHOOSE = 'Choose an instruction-tuned model: their names often end in "Instruct" or "it".'
 
 
 class ChatTokenizer:
@@ -26,10 +29,13 @@ class ChatTokenizer:
     """
 
     def __init__(self, tokenizer: Any) -> None:
+        """Raises `EngineUnavailable` when its chat template cannot hold a conversation."""
+        if tokenizer.chat_template is None:
+            raise EngineUnavailable("The model has no chat template, so it does not know turns.", _CHOOSE)
         self._tokenizer = tokenizer
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenizer")
         self._ids_of_piece: dict[str, list[int]] = {}
-        # Some templates raise when they meet a system role, others drop it in silence; found out once.
+        self._texts(["user", "assistant", "user"])
         self._knows_system = self._renders_system()
 
     def close(self) -> None:
@@ -60,19 +66,15 @@ class ChatTokenizer:
 
     def _texts(self, roles: Sequence[Role]) -> list[str]:
         """The template's own text before, between and after the contents."""
-        slots = [f"{_OPEN}{number}{_CLOSE}" for number in range(len(roles))]
-        turns = [{"role": role, "content": slot} for role, slot in zip(roles, slots, strict=True)]
-        rest = self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        texts = []
-        for slot in slots:
-            before, found, rest = rest.partition(slot)
-            if not found:
-                raise EngineUnavailable(
-                    "The model's chat template leaves out a turn of the conversation.",
-                    "Choose an instruction-tuned model whose template takes user and assistant turns.",
-                )
-            texts.append(before)
-        return [*texts, rest]
+        turns = [{"role": role, "content": f"{_OPEN}{number}{_CLOSE}"} for number, role in enumerate(roles)]
+        try:
+            parts = _SLOT.split(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        except TemplateError as error:
+            raise EngineUnavailable(f"The model's chat template refuses a conversation: {error}.", _CHOOSE) from error
+        texts, numbers = parts[::2], parts[1::2]
+        if numbers != [str(number) for number in range(len(roles))]:
+            raise EngineUnavailable("The model's chat template does not show each turn once and in order.", _CHOOSE)
+        return texts
 
     def _ids(self, text: str) -> list[int]:
         if text not in self._ids_of_piece:
@@ -80,13 +82,9 @@ class ChatTokenizer:
         return self._ids_of_piece[text]
 
     def _renders_system(self) -> bool:
-        if self._tokenizer.chat_template is None:
-            raise EngineUnavailable(
-                "The model has no chat template, so it does not know turns of a conversation.",
-                'Choose an instruction-tuned model: their names often end in "Instruct" or "it".',
-            )
+        """Some templates raise when they meet a system role, others drop it in silence."""
         try:
             self._texts(["system", "user"])
-        except (TemplateError, EngineUnavailable):
+        except EngineUnavailable:
             return False
         return True
