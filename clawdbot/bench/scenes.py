@@ -1,13 +1,15 @@
 """The simulated platforms as a bench needs them: places where people ask, and a record of what they saw."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from clawdbot.bench.measures import Look, Seen
+from clawdbot.bench.measures import Look, Seen, letters
+from clawdbot.delivery.layout import REST
 from clawdbot.testing.discord import Channel, Post, SimDiscord
+from clawdbot.testing.telegram import Look as TelegramLook
 from clawdbot.testing.telegram import Shown, SimTelegram, Verdict
 
 Platform = Literal["discord", "telegram"]
@@ -96,14 +98,14 @@ class DiscordScene:
         self._questions[number] = self._sim.say(self._places[number], text, user=self._people[number])
 
     def screen(self, number: int) -> list[str]:
-        return [post.text for post in self._answers(self._places[number])]
+        return [_read(post.text, post.now.files) for post in self._answers(self._places[number])]
 
     async def until(self, complete: Callable[[], bool], seconds: float) -> None:
         await self._sim.until(complete, seconds)
 
     def seen(self, number: int, until: float) -> Seen:
         answers = self._answers(self._places[number])
-        parts = tuple(tuple(Look(shown.at, shown.text) for shown in post.history) for post in answers)
+        parts = tuple(tuple(Look(one.at, _read(one.text, one.files)) for one in post.history) for post in answers)
         return Seen(self._questions[number].history[0].at, parts, until)
 
     def tally(self) -> Tally:
@@ -137,14 +139,14 @@ class TelegramScene:
         self._questions[number] = self._sim.say(self._places[number], text)
 
     def screen(self, number: int) -> list[str]:
-        return [shown.text for shown in self._sim.answers(self._places[number])]
+        return [_told(shown.look) for shown in self._sim.answers(self._places[number])]
 
     async def until(self, complete: Callable[[], bool], seconds: float) -> None:
         await self._sim.until(complete, seconds)
 
     def seen(self, number: int, until: float) -> Seen:
         answers = self._sim.answers(self._places[number])
-        parts = tuple(tuple(Look(look.at, look.text) for look in shown.looks) for shown in answers)
+        parts = tuple(tuple(Look(one.at, _told(one)) for one in shown.looks) for shown in answers)
         return Seen(self._questions[number].at, parts, until)
 
     def tally(self) -> Tally:
@@ -154,6 +156,16 @@ class TelegramScene:
             refused=sum(call.verdict is Verdict.LIMITED for call in self._sim.calls),
             ambiguous_sends=sum(call.code == 0 and call.method in SENDS for call in calls),
         )
+
+
+def _told(look: TelegramLook) -> str:
+    return _read(look.text, ((look.file.name, look.file.data),) if look.file else ())
+
+
+def _read(text: str, files: Sequence[tuple[str, bytes]]) -> str:
+    """What a message tells of an answer: its text and its file, but not the words that point at the file."""
+    said = "" if letters(text) == letters(REST) else text
+    return "\n".join((said, *(data.decode(errors="replace") for _, data in files)))
 
 
 @asynccontextmanager
