@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,9 +21,10 @@ from clawdbot.bench.cli import bench
 from clawdbot.chat import Event, Reply
 from clawdbot.clock import SystemClock
 from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings
-from clawdbot.engine import models
+from clawdbot.engine import models, pretrained
+from clawdbot.engine.progress import Lines, shown
 from clawdbot.engine.vllm import VllmEngine, open_vllm
-from clawdbot.errors import ClawdBotError, ConfigError
+from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
 from clawdbot.latency import Timing, footer
 
 log = logging.getLogger(__name__)
@@ -86,6 +87,8 @@ def chat(
     console = AdapterTable("--once", {} if once is None else {"once": once}, None)
     settings = settings.model_copy(update={"adapters": {"console": console}})
     adapters = plugins.build(settings, plugins.installed())
+    with shown(sys.stderr) as progress:
+        models.resolve(settings.engine.model, progress)  # later there would be no place for a bar
     notes = Console(stderr=once is not None)
     clock = SystemClock()
 
@@ -109,7 +112,12 @@ def chat(
 @model_cli.command("fetch")
 def fetch(name: Annotated[str, typer.Argument(help='"demo", a folder, or a Hugging Face name.')] = "demo") -> None:
     """Bring the demo model, or check that a named one loads, and print where it is."""
-    typer.echo(models.resolve(name))
+    with shown(sys.stderr) as progress:
+        path = models.resolve(name, progress)
+    context = pretrained.context_of(path)
+    pretrained.load_tokenizer(path).close()
+    typer.echo(f"{path} loads; its context has {context:,} tokens.", err=True)
+    typer.echo(path)
 
 
 def _demo() -> Settings:
@@ -121,8 +129,14 @@ def _opener(settings: Settings) -> Callable[[], Any]:
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[VllmEngine]:
-        model = await asyncio.to_thread(models.resolve, chosen.model)
-        async with open_vllm(model, chosen.device, chosen.args) as engine:
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(chosen.start_timeout):
+                    model = await asyncio.to_thread(models.resolve, chosen.model, Lines(sys.stderr))
+                    engine = await stack.enter_async_context(open_vllm(model, chosen.device, chosen.args))
+            except TimeoutError as error:
+                reason = f"The engine did not start within {chosen.start_timeout:g} s."
+                raise EngineUnavailable(reason, "Set [engine] start_timeout higher if it needs longer.") from error
             yield engine
 
     return opened

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
 
-from clawdbot.engine import arguments
+from clawdbot.engine import arguments, pretrained
 from clawdbot.engine.process import prepare_environment, sheltered
 from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Sampling, Tokenizer, Usage
 from clawdbot.engine.tokenizer import ChatTokenizer
@@ -161,10 +161,11 @@ def _import() -> None:
     try:
         import vllm.v1.engine.async_llm  # noqa: F401
     except ImportError as error:
-        raise EngineUnavailable(
-            f"vLLM cannot be imported ({error}).",
-            "Install it: `pip install 'clawdbot[cuda]'` with an NVIDIA GPU, `pip install 'clawdbot[cpu]'` without one.",
-        ) from error
+        if ".so" in str(error):
+            remedy = "A system library is missing: on Debian and Ubuntu `apt-get install libnuma1` is what vLLM needs."
+        else:
+            remedy = "Install `clawdbot[cuda]` on a machine with an NVIDIA GPU, `clawdbot[cpu]` on any other."
+        raise EngineUnavailable(f"vLLM cannot be imported ({error}).", remedy) from error
 
 
 def _start(model: str, device: str, args: Mapping[str, Any]) -> VllmEngine:
@@ -180,11 +181,11 @@ def _start(model: str, device: str, args: Mapping[str, Any]) -> VllmEngine:
     if on_cpu:
         for name, value in _ENVIRONMENT_CPU.items():
             os.environ.setdefault(name, value)
-    completed = arguments.complete(args, on_cpu=on_cpu, limit=_context_of(model))
+    completed = arguments.complete(args, on_cpu=on_cpu, limit=pretrained.context_of(model))
     try:
         with sheltered():
             llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **completed))
-        tokenizer = ChatTokenizer(_load_tokenizer(completed.get("tokenizer") or model))
+        tokenizer = pretrained.load_tokenizer(completed.get("tokenizer") or model)
     except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
         raise _explained(error, model, on_cpu) from error
     return VllmEngine(llm, tokenizer, _info_of(llm, model, f"vLLM {__version__}", current_platform))
@@ -201,26 +202,6 @@ def _check_device(wanted: str, on_cpu: bool) -> None:
             'The configuration asks for device = "cpu", but the vLLM installed here is the one for GPUs.',
             "Install `clawdbot[cpu]` in an environment of its own.",
         )
-
-
-def _context_of(model: str) -> int:
-    """The most tokens that the model was made for."""
-    from transformers import AutoConfig
-
-    try:
-        config = AutoConfig.from_pretrained(model)
-    except (OSError, ValueError) as error:
-        raise EngineUnavailable(
-            f'The model "{model}" was not found or is not a model ({str(error).splitlines()[0]}).',
-            'Set [engine] model to a Hugging Face name such as "Qwen/Qwen2-7B-Instruct", to a folder, or to "demo".',
-        ) from error
-    return int(getattr(config.get_text_config(), "max_position_embeddings", arguments.CPU_CONTEXT))
-
-
-def _load_tokenizer(name: str) -> Any:
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(name)
 
 
 def _explained(error: BaseException, model: str, on_cpu: bool) -> EngineUnavailable:
