@@ -30,7 +30,8 @@ demo: $(BOT)  ## talk to the bot in this terminal, with the demo model and the r
 	@$(BIN)/clawdbot chat --demo
 
 test: $(DEV)  ## run every test, the ones with the real vLLM included
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n auto -m "not engine"
+	@$(BIN)/pytest -m engine
 
 check: $(DEV)  ## format, lint, types: what CI asks
 	@$(BIN)/ruff format --check --quiet
