@@ -1,9 +1,9 @@
 """Reads lines, hands them to the core one at a time, shows the answers growing."""
 
-import asyncio
 import itertools
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from pydantic import BaseModel, ConfigDict
 from rich.console import Console
@@ -11,8 +11,9 @@ from rich.console import Console
 from clawdbot.chat import Conversation, Message, Person, Receive
 from clawdbot.clock import Clock, SystemClock
 from clawdbot.errors import Gone
+from clawdbot_console.lines import Lines
 from clawdbot_console.reply import ConsoleReply
-from clawdbot_console.screen import screen_on
+from clawdbot_console.screen import Screen, screen_on
 
 OWNER = Person(1, "you", owner=True)
 BANNER = "ClawdBot on the console. /help lists the commands; Ctrl-D ends."
@@ -41,13 +42,15 @@ class ConsoleAdapter:
         *,
         read: Callable[[], Awaitable[str]] | None = None,
         console: Console | None = None,
+        screen: Callable[[], Screen] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """``read`` returns the next line with its line end, "" at the end of input."""
+        """``read`` returns the next line with its line end, "" at the end of input; ``screen`` draws one answer."""
         self._once = settings.once
         self._console = console or Console()
         self._interactive = self._console.is_terminal and sys.stdin.isatty()
-        self._read = read or self._read_line
+        self._read = read or Lines().next
+        self._screen = screen or partial(screen_on, self._console)
         self._clock = clock or SystemClock()
         self._place = Conversation("console", int(self._clock.wall()), private=True)
         self._numbers = itertools.count(1)
@@ -59,7 +62,7 @@ class ConsoleAdapter:
             return
         if self._interactive:
             self._console.print(BANNER, style="dim")
-        while line := await self._read():
+        while line := await self._next_line():
             if text := line.strip():
                 await self._ask(text, receive)
 
@@ -71,14 +74,14 @@ class ConsoleAdapter:
         now = self._clock.wall()
         # Unique over restarts, for the core answers a message only once.
         message_id = f"{now:.6f}-{next(self._numbers)}"
-        reply = ConsoleReply(screen_on(self._console))
+        reply = ConsoleReply(self._screen())
         await receive(Message(message_id, self._place, OWNER, text, self._clock.now(), now), reply)
         await reply.finished.wait()
 
-    async def _read_line(self) -> str:
+    async def _next_line(self) -> str:
         if self._interactive:
             self._console.print(PROMPT, end="", style="bold")
-        line: str = await asyncio.to_thread(sys.stdin.readline)
+        line = await self._read()
         if line.strip() and not self._interactive:
             self._console.out(f"{PROMPT}{line.rstrip()}", highlight=False)
         return line

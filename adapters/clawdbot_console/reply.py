@@ -32,6 +32,7 @@ class ConsoleReply:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._posts = itertools.count(1)
+        self._shown: Frame | None = None
         self.finished = asyncio.Event()
         """The answer's last frame is on the screen."""
 
@@ -42,18 +43,25 @@ class ConsoleReply:
 
     def post(self, ref: str) -> "ConsolePost":
         """See `Reply.post`."""
-        return ConsolePost(ref, self._show)
+        return ConsolePost(ref, self.change)
 
     async def typing(self) -> None:
         """See `Reply.typing`; a console shows none."""
 
+    def change(self, frame: Frame) -> None:
+        """Draw ``frame`` instead of what was drawn last, unless that is the same: a screen cannot take it back."""
+        if frame != self._shown:
+            self._show(frame)
+
     def _show(self, frame: Frame) -> None:
-        """Draw ``frame``; the files of a lasting one are written into the folder for temporary ones."""
+        """Draw ``frame``; the files of a lasting one are written into a folder for temporary ones."""
+        self._shown = frame
         self._screen.draw(frame.text, lasting=frame.state.lasting, waiting=frame.state is State.WAITING)
         if not frame.state.lasting:
             return
         for file in frame.files:
-            path = Path(tempfile.gettempdir(), f"clawdbot-{file.name}")
+            # A folder of its own: nobody else on this machine can have put a link there.
+            path = Path(tempfile.mkdtemp(prefix="clawdbot-"), file.name)
             path.write_bytes(file.data)
             self._screen.note(f"(written to {path})")
         if frame.last:
@@ -63,10 +71,10 @@ class ConsoleReply:
 class ConsolePost:
     """One answer that is on the screen already."""
 
-    def __init__(self, ref: str, show: Callable[[Frame], None]) -> None:
+    def __init__(self, ref: str, change: Callable[[Frame], None]) -> None:
         self.ref = ref
-        self._show = show
+        self._change = change
 
     async def edit(self, frame: Frame) -> None:
         """See `Post.edit`."""
-        self._show(frame)
+        self._change(frame)

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from io import StringIO
 
 import pytest
 from pydantic import SecretStr
+from rich.console import Console
 
 from clawdbot.chat import Adapter, Conversation, Message, Person, Receive
 from clawdbot.clock import SystemClock
@@ -14,6 +16,7 @@ from clawdbot.testing.contract import CHECKS, Ability, Check, Harness
 from clawdbot.testing.discord import DiscordHarness, SimDiscord
 from clawdbot.testing.memory import Fault, MemoryReply
 from clawdbot.testing.telegram import SimTelegram, TelegramHarness
+from clawdbot_console import ConsoleAdapter, ConsoleSettings
 from clawdbot_discord import DiscordAdapter, DiscordSettings
 from clawdbot_discord.controls import CONTROLS
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
@@ -91,7 +94,66 @@ async def memory() -> AsyncIterator[Harness]:
     yield Memory()
 
 
-PLATFORMS: tuple[Platform, ...] = (memory, discord, telegram)
+class Paper:
+    """A console's screen on which everything stays, each answer below the one before."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._growing = False
+
+    def draw(self, text: str, *, lasting: bool, waiting: bool) -> None:
+        if self._growing:
+            self.texts.pop()
+        self.texts.append(text)
+        self._growing = not lasting
+
+    def note(self, text: str) -> None:
+        self.texts.append(text)
+
+
+class ConsoleHarness:
+    """A console whose lines come from a queue. It has one place, and nobody but the bot changes what is on it."""
+
+    can: frozenset[Ability] = frozenset()
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str] = asyncio.Queue()
+        self._paper = Paper()
+        self.adapter: Adapter = ConsoleAdapter(
+            ConsoleSettings(), read=self._lines.get, screen=lambda: self._paper, console=Console(file=StringIO())
+        )
+
+    async def online(self) -> None:
+        """It always is."""
+
+    def say(self, text: str, place: int = 0) -> None:
+        self._lines.put_nowait(f"{text}\n")
+
+    def screen(self, place: int = 0) -> list[str]:
+        return self._paper.texts
+
+    def controls(self, place: int = 0) -> list[str]:
+        return []
+
+    def press(self, control: str, place: int = 0) -> None:
+        raise NotImplementedError("There are no controls on a console.")
+
+    def refuse(self, seconds: float) -> None:
+        raise NotImplementedError("A console refuses nothing.")
+
+    def delete(self, place: int = 0) -> None:
+        raise NotImplementedError("Nothing can be removed from a console.")
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        assert condition()
+
+
+@asynccontextmanager
+async def console() -> AsyncIterator[Harness]:
+    yield ConsoleHarness()
+
+
+PLATFORMS: tuple[Platform, ...] = (memory, console, discord, telegram)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
