@@ -26,26 +26,64 @@ def screen_on(console: Console) -> Screen:
 
 
 class Terminal:
-    """Draws Markdown in place."""
+    """Draws Markdown in place.
+
+    Only the last block is drawn again and again. Those before it are settled: what has left the screen at its top can
+    be reached no more, and would stand in the terminal's memory as often as it was drawn.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live: Live | None = None
+        self._settled = ""
 
     def draw(self, text: str, *, lasting: bool, waiting: bool) -> None:
         """See `Screen.draw`."""
-        if self._live is None:
-            # No thread of its own redraws it: every frame does.
-            self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="visible")
-            self._live.start()
-        self._live.update(Text(text, style="dim") if waiting else Markdown(text), refresh=True)
+        live = self._begun()
+        if waiting:
+            live.update(Text(text, style="dim"), refresh=True)
+            return
+        self._settle(text)
+        live.update(Markdown(text[len(self._settled) :]), refresh=True)
         if lasting:
-            self._live.stop()
+            live.stop()
             self._live = None
+            self._settled = ""
 
     def note(self, text: str) -> None:
         """See `Screen.note`."""
         self._console.print(text, style="dim", markup=False, highlight=False)
+
+    def _begun(self) -> Live:
+        if self._live is None:
+            # No thread of its own redraws it: every frame does.
+            self._live = Live(console=self._console, auto_refresh=False)
+            self._live.start()
+        return self._live
+
+    def _settle(self, text: str) -> None:
+        """Write the blocks of ``text`` that are complete above what is drawn again."""
+        if not text.startswith(self._settled):
+            self._settled = ""  # it has become another text, all of which counts
+        end = last_block(text)
+        if end > len(self._settled):
+            self._console.print(Markdown(text[len(self._settled) : end]))
+            self._console.print()
+            self._settled = text[:end]
+
+
+def last_block(text: str) -> int:
+    """Where the last block of Markdown begins: behind an empty line, not indented, not inside of code."""
+    begin = at = 0
+    in_code = after_blank = False
+    for line in text.splitlines(keepends=True):
+        if after_blank and not in_code and not line[0].isspace():
+            begin = at
+        if line.lstrip().startswith(("```", "~~~")):
+            in_code = not in_code
+        after_blank = not line.strip()
+        at += len(line)
+    return begin
 
 
 class Stream:
