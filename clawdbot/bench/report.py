@@ -37,13 +37,15 @@ def write(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose first column holds names and whose others hold numbers."""
-    table = Table(title=title, title_justify="left")
+    """Print ``title`` and a table whose first column holds names and whose others hold numbers."""
+    table = Table()
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    console = Console()
+    console.print(title, style="bold")
+    console.print(table)
 
 
 def _vllm() -> str | None:

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from clawdbot.bench.measures import Look, Seen, letters
 from clawdbot.delivery.layout import REST
-from clawdbot.testing.discord import Channel, Post, SimDiscord
+from clawdbot.testing.discord import Post, SimDiscord
 from clawdbot.testing.telegram import Look as TelegramLook
 from clawdbot.testing.telegram import Shown, SimTelegram, Verdict
 
@@ -45,34 +45,37 @@ class Tally:
         return sum(self.by_name.values())
 
 
+class Simulator(Protocol):
+    """What all simulated platforms offer to whoever looks on."""
+
+    async def online(self) -> None:
+        """Wait until the bot is connected."""
+        ...
+
+    async def until(self, condition: Callable[[], bool], seconds: float) -> object:
+        """Wait until ``condition`` holds, which is asked after every change. Raises TimeoutError."""
+        ...
+
+
 class Scene(Protocol):
-    """One simulated platform. Questions go by their number, each has a place of its own."""
+    """One simulated platform. Questions go by their number, and each has a place of its own."""
+
+    @property
+    def sim(self) -> Simulator: ...
 
     @property
     def address(self) -> Address: ...
-
-    async def online(self) -> None:
-        """Return when the bot is connected."""
-        ...
 
     def ask(self, number: int, text: str) -> None:
         """Post a question."""
         ...
 
-    def screen(self, number: int) -> list[str]:
-        """The bot's messages in a question's place, as they are now."""
-        ...
-
-    async def until(self, complete: Callable[[], bool], seconds: float) -> None:
-        """Wait until ``complete`` holds, which is asked after every change. Raises TimeoutError."""
-        ...
-
-    def seen(self, number: int, until: float) -> Seen:
-        """All that was to be seen of a question and its answer."""
+    def seen(self, number: int) -> Seen:
+        """All that was to be seen of a question and its answer until now."""
         ...
 
     def tally(self) -> Tally:
-        """The bot's calls so far."""
+        """The bot's calls until now."""
         ...
 
 
@@ -80,80 +83,58 @@ class DiscordScene:
     """A guild's channel for each question."""
 
     def __init__(self, sim: SimDiscord, places: int) -> None:
-        self._sim = sim
-        self._places = [sim.add_channel(f"room-{number}") for number in range(places)]
+        self.sim = sim
+        self.places = [sim.add_channel(f"room-{number}") for number in range(places)]
         self._people = [sim.add_user(f"person-{number}") for number in range(places)]
         self._questions: dict[int, Post] = {}
 
     @property
     def address(self) -> Address:
-        sim = self._sim
-        options = {"api_url": sim.rest_url, "gateway_url": sim.gateway_url}
-        return Address(sim.token, options, frozenset(person.id for person in self._people))
-
-    async def online(self) -> None:
-        await self._sim.online()
+        options = {"api_url": self.sim.rest_url, "gateway_url": self.sim.gateway_url}
+        return Address(self.sim.token, options, frozenset(person.id for person in self._people))
 
     def ask(self, number: int, text: str) -> None:
-        self._questions[number] = self._sim.say(self._places[number], text, user=self._people[number])
+        self._questions[number] = self.sim.say(self.places[number], text, user=self._people[number])
 
-    def screen(self, number: int) -> list[str]:
-        return [_read(post.text, post.now.files) for post in self._answers(self._places[number])]
-
-    async def until(self, complete: Callable[[], bool], seconds: float) -> None:
-        await self._sim.until(complete, seconds)
-
-    def seen(self, number: int, until: float) -> Seen:
-        answers = self._answers(self._places[number])
+    def seen(self, number: int) -> Seen:
+        answers = self.sim.answers(self.places[number])
         parts = tuple(tuple(Look(one.at, _read(one.text, one.files)) for one in post.history) for post in answers)
-        return Seen(self._questions[number].history[0].at, parts, until)
+        return Seen(self._questions[number].history[0].at, parts, self.sim.clock.now())
 
     def tally(self) -> Tally:
-        calls = [call for call in self._sim.calls if call.name in SHOWING]
+        calls = [call for call in self.sim.calls if call.name in SHOWING]
         return Tally(
             Counter(call.name for call in calls),
-            refused=sum(call.status == 429 for call in self._sim.calls),
+            refused=sum(call.status == 429 for call in self.sim.calls),
             ambiguous_sends=sum(call.status == 0 and call.name in SENDS for call in calls),
         )
-
-    def _answers(self, place: Channel) -> list[Post]:
-        return self._sim.answers(place)
 
 
 class TelegramScene:
     """A private chat for each question."""
 
     def __init__(self, sim: SimTelegram, places: int) -> None:
-        self._sim = sim
-        self._places = range(1001, 1001 + places)
+        self.sim = sim
+        self.places = range(1001, 1001 + places)
         self._questions: dict[int, Shown] = {}
 
     @property
     def address(self) -> Address:
-        return Address(self._sim.token, {"base_url": self._sim.url}, frozenset(self._places))
-
-    async def online(self) -> None:
-        await self._sim.online()
+        return Address(self.sim.token, {"base_url": self.sim.url}, frozenset(self.places))
 
     def ask(self, number: int, text: str) -> None:
-        self._questions[number] = self._sim.say(self._places[number], text)
+        self._questions[number] = self.sim.say(self.places[number], text)
 
-    def screen(self, number: int) -> list[str]:
-        return [_told(shown.look) for shown in self._sim.answers(self._places[number])]
-
-    async def until(self, complete: Callable[[], bool], seconds: float) -> None:
-        await self._sim.until(complete, seconds)
-
-    def seen(self, number: int, until: float) -> Seen:
-        answers = self._sim.answers(self._places[number])
+    def seen(self, number: int) -> Seen:
+        answers = self.sim.answers(self.places[number])
         parts = tuple(tuple(Look(one.at, _told(one)) for one in shown.looks) for shown in answers)
-        return Seen(self._questions[number].at, parts, until)
+        return Seen(self._questions[number].at, parts, self.sim.clock.now())
 
     def tally(self) -> Tally:
-        calls = [call for call in self._sim.calls if call.method in SHOWING]
+        calls = [call for call in self.sim.calls if call.method in SHOWING]
         return Tally(
             Counter(call.method for call in calls),
-            refused=sum(call.verdict is Verdict.LIMITED for call in self._sim.calls),
+            refused=sum(call.verdict is Verdict.LIMITED for call in self.sim.calls),
             ambiguous_sends=sum(call.code == 0 and call.method in SENDS for call in calls),
         )
 

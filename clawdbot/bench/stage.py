@@ -18,11 +18,10 @@ from clawdbot.bench.measures import Seen, letters
 from clawdbot.bench.scenes import Address, Platform, Scene, Tally, open_scene
 from clawdbot.bench.trace import Question, Trace
 from clawdbot.clock import SystemClock
+from clawdbot.errors import AdapterError
 
 PATIENCE = 30.0
 """Seconds that the last answer may be late."""
-FAREWELL = 5.0
-"""Seconds that the process may take to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +52,38 @@ class Stage:
         self._connection = connection
 
     async def play(self) -> Record:
-        """Wait until the bot is connected, let the people ask, return when every answer is complete or given up."""
+        """Wait until the bot is connected, let the people ask, return when every answer is complete or given up.
+
+        Raises `AdapterError` when the bot does not connect.
+        """
         self._connection.send("play")
-        record: Record = await asyncio.to_thread(self._connection.recv)
+        record: Record = await _received(self._connection)
         return record
 
 
 @asynccontextmanager
 async def open_stage(play: Play) -> AsyncIterator[Stage]:
-    """Start the process; it serves until the end of the block. Raises EOFError when it fails."""
+    """Start the process; it serves until the end of the block. Raises `AdapterError` when it fails."""
     processes = multiprocessing.get_context("spawn")
     here, there = processes.Pipe()
     process = processes.Process(target=_perform, args=(there, play), daemon=True)
-    await asyncio.to_thread(process.start)
+    process.start()
     there.close()
     try:
-        yield Stage(await asyncio.to_thread(here.recv), here)
+        yield Stage(await _received(here), here)
     finally:
-        # The other side ends when nobody is there any more; one that hangs is ended.
-        here.close()
-        await asyncio.to_thread(process.join, FAREWELL)
+        # By now the record is here or nobody wants it any more, and the bot has taken its leave.
         process.kill()
         await asyncio.to_thread(process.join)
         process.close()
+        here.close()
+
+
+async def _received(connection: Connection) -> Any:
+    try:
+        return await asyncio.to_thread(connection.recv)
+    except EOFError as error:
+        raise AdapterError("The process with the simulated platform ended; what it said is above.") from error
 
 
 def _perform(connection: Any, play: Play) -> None:
@@ -88,9 +96,9 @@ def _perform(connection: Any, play: Play) -> None:
 async def _serve(connection: Any, play: Play) -> None:
     async with open_scene(play.platform, places=len(play.trace.questions), rtt=play.rtt) as scene:
         connection.send(scene.address)
-        with suppress(EOFError):
+        with suppress(EOFError):  # the bench is gone
             await asyncio.to_thread(connection.recv)
-            await scene.online()
+            await scene.sim.online()
             connection.send(await observe(scene, play))
             await asyncio.to_thread(connection.recv)
 
@@ -102,11 +110,9 @@ async def observe(scene: Scene, play: Play) -> Record:
     async with asyncio.TaskGroup() as group:
         for question in trace.questions:
             group.create_task(_ask(scene, question, began + question.at - clock.now()))
-        group.create_task(_complete(scene, trace))
+    await _complete(scene, trace)
     await clock.sleep(play.settling)
-    until = clock.now()
-    seen = {question.number: scene.seen(question.number, until) for question in trace.questions}
-    return Record(seen, scene.tally())
+    return Record({question.number: scene.seen(question.number) for question in trace.questions}, scene.tally())
 
 
 async def _ask(scene: Scene, question: Question, wait: float) -> None:
@@ -120,9 +126,9 @@ async def _complete(scene: Scene, trace: Trace) -> None:
 
     def complete() -> bool:
         for number, answer in tuple(missing.items()):
-            if letters("".join(scene.screen(number))) == answer:
+            if letters("".join(part[-1].text for part in scene.seen(number).parts)) == answer:
                 del missing[number]
         return not missing
 
     with suppress(TimeoutError):
-        await scene.until(complete, trace.seconds + PATIENCE)
+        await scene.sim.until(complete, trace.seconds + PATIENCE)
