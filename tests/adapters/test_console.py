@@ -351,11 +351,12 @@ def test_a_terminal_draws_in_place() -> None:
 
 
 def test_an_answer_longer_than_the_terminal_stands_there_once() -> None:
-    """What has scrolled away cannot be drawn again."""
-    text = "\n\n".join(f"Paragraph {number}." for number in range(30))
+    """What has scrolled away cannot be drawn again; what is written now is seen."""
+    expected = [f"Paragraph {number}." for number in range(30)]
+    text = "\n\n".join(expected)
     growing = [(text[:length], State.STREAMING) for length in range(1, len(text), 7)]
 
-    expected = [f"Paragraph {number}." for number in range(30)]
+    assert on_terminal(*growing)[:-1] == expected[:-1]
     assert on_terminal(*growing, (text, State.FINAL)) == expected
 
 
