@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -59,10 +59,10 @@ def run(config_file: ConfigOption = None) -> None:
     """Serve the platforms that the configuration names."""
     settings = config.load(config_file, os.environ)
     _log_to_stderr(settings.logging.level)
-    _hide_tokens()
+    _hide_tokens(os.environ)
     adapters = plugins.build(settings, plugins.installed())
     if not adapters:
-        source = str(config_file or config.FILE)
+        source = str(config_file or config.find(os.environ))
         raise ConfigError(source, "no platform is enabled. Add a table such as [adapters.telegram].")
     clock = SystemClock()
 
@@ -83,7 +83,7 @@ def chat(
     configured = not demo and (config_file is not None or config.find(os.environ) is not None)
     settings = config.load(config_file, os.environ) if configured else _demo()
     _log_to_stderr("warning" if settings.logging.level == "info" else settings.logging.level)
-    _hide_tokens()
+    _hide_tokens(os.environ)
     console = AdapterTable("--once", {} if once is None else {"once": once}, None)
     settings = settings.model_copy(update={"adapters": {"console": console}})
     adapters = plugins.build(settings, plugins.installed())
@@ -98,7 +98,8 @@ def chat(
     async def talk(stop: asyncio.Event) -> None:
         async with open_app(settings, _opener(settings), clock, note) as app:
             with notes.status("The model is loading …"):
-                await app.host.engine()  # or the first question would measure the loading
+                # Or the first question would measure the loading.
+                await _first_of(app.host.engine(), stop.wait())
 
             async def receive(event: Event, reply: Reply) -> None:
                 await app.bot.receive(event, reply)
@@ -161,6 +162,16 @@ def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
         runner.run(until_stopped())
 
 
+async def _first_of(*ways: Awaitable[object]) -> None:
+    """Return when one of ``ways`` is done; the others are cancelled."""
+    tasks = [asyncio.ensure_future(way) for way in ways]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
 @contextmanager
 def _explained() -> Iterator[None]:
     try:
@@ -199,7 +210,7 @@ def _log_to_stderr(level: str) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def _hide_tokens(environ: Mapping[str, str] = os.environ) -> None:
+def _hide_tokens(environ: MutableMapping[str, str]) -> None:
     """Take the bots' tokens out of the environment, which every child process inherits."""
     for name in [name for name in environ if name.startswith("CLAWDBOT_") and name.endswith("_TOKEN")]:
-        os.environ.pop(name)
+        del environ[name]
