@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from hashlib import blake2s
 
-from clawdbot import prompt, words
+from clawdbot import words
 from clawdbot.chat import Message, Reply, State
 from clawdbot.clock import Clock
 from clawdbot.delivery.live import LiveReply
@@ -15,8 +15,9 @@ from clawdbot.engine.host import EngineHost
 from clawdbot.engine.protocol import Chunk, Engine, Request, Sampling, Usage
 from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError
 from clawdbot.latency import Timing
+from clawdbot.prompt import Prompt, compose, room
 from clawdbot.sessions import Sessions, Ticket, survived
-from clawdbot.store import Answer, Store
+from clawdbot.store import Answer, Store, Turn
 
 log = logging.getLogger(__name__)
 
@@ -111,14 +112,8 @@ class Answering:
         async with AsyncExitStack() as stack:
             live = await stack.enter_async_context(self._live(ticket, message, reply, number, posts))
             async with ticket:
-                if ahead := self._sessions.ahead(ticket):
-                    live.wait(words.IN_LINE.format(ahead=ahead))
-                # Held until the answer is in the history: the next question's prompt has to see it.
-                await stack.enter_async_context(self._sessions.turn(ticket))
-                async with self._sessions.slot():
-                    live.wait("")
-                    if not await survived(self._write(draft, message, live)):
-                        draft.fail()
+                if not await survived(self._make(draft, ticket, message, live, stack)):
+                    draft.fail()
             await self._conclude(draft, ticket.cut or draft.failure or State.FINAL, message, live, number)
 
     async def deliver(
@@ -144,6 +139,24 @@ class Answering:
             most_parts=self._style.most_messages,
         )
 
+    async def _make(
+        self, draft: Draft, ticket: Ticket, message: Message, live: LiveReply, stack: AsyncExitStack
+    ) -> None:
+        """Let the question have its turn, which ``stack`` keeps, and the engine write the answer into ``draft``."""
+        try:
+            if ahead := self._sessions.ahead(ticket):
+                live.wait(words.IN_LINE.format(ahead=ahead))
+                if self._host.ready:  # what is too long for any prompt need not wait to be told so
+                    await self._compose(await self._host.engine(), [], message)
+            # Held until the answer is in the history: the next question's prompt has to see it.
+            await stack.enter_async_context(self._sessions.turn(ticket))
+            async with self._sessions.slot():
+                live.wait("")
+                await self._write(draft, message, live)
+        except PromptTooLong as error:
+            draft.text = words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
+            draft.failure = State.FAILED
+
     async def _write(self, draft: Draft, message: Message, live: LiveReply) -> None:
         """Let the engine write the answer into ``draft`` and onto the screen."""
         engine: Engine | None = None
@@ -164,20 +177,14 @@ class Answering:
             except (GenerationFailed, StoreError):
                 log.exception("an answer failed")
                 draft.fail()
-            except PromptTooLong as error:
-                draft.text = words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
-                draft.failure = State.FAILED
             return
 
     async def _generate(self, engine: Engine, draft: Draft, message: Message, live: LiveReply) -> None:
-        style, info = self._style, engine.info
-        draft.model = info.model
-        within = prompt.room(info.context, style.sampling.max_tokens, style.history_share)
-        history = await self._store.history(message.conversation.key, info.model)
-        made = await prompt.compose(engine.tokenizer, style.system_prompt, history, message.text, within)
+        draft.model = engine.info.model
+        made = await self._compose(engine, await self._store.history(message.conversation.key, draft.model), message)
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
         draft.admitted = draft.asked = self._clock.now()
-        request = Request(f"{key_of(message)}-{draft.asked:.6f}", made.tokens, style.sampling)
+        request = Request(f"{key_of(message)}-{draft.asked:.6f}", made.tokens, self._style.sampling)
         async with aclosing(engine.generate(request)) as chunks:
             async for chunk in chunks:
                 draft.take(chunk, self._clock.now())
@@ -186,6 +193,11 @@ class Answering:
                     # Nobody can see it any more; closing the generator ends the request.
                     draft.failure = State.INTERRUPTED
                     return
+
+    async def _compose(self, engine: Engine, history: Sequence[Turn], message: Message) -> Prompt:
+        style = self._style
+        within = room(engine.info.context, style.sampling.max_tokens, style.history_share)
+        return await compose(engine.tokenizer, style.system_prompt, history, message.text, within)
 
     async def _conclude(self, draft: Draft, state: State, message: Message, live: LiveReply, number: int) -> None:
         """Bring the answer to its reader for certain, and into the store as far as that is possible."""

@@ -110,6 +110,12 @@ async def supervise(name: str, adapter: Adapter, receive: Receive, clock: Clock)
         except Unauthorized as error:
             log.error("%s is not served: %s", name, error)  # noqa: TRY400 - the sentence says it all
             raise
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Something inside of it was cancelled; it was not told to end.
+            log.warning("%s was cut off and is started again in %.0f s", name, pause)
         except AdapterError as error:
             log.warning("%s failed and is started again in %.0f s: %s", name, pause, error)
         except Exception:

@@ -15,7 +15,7 @@ from clawdbot.commands import Commands, Said, may_stop, split
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import DeliveryError, StoreError
-from clawdbot.sessions import Sessions, Ticket, Work
+from clawdbot.sessions import Sessions, Ticket
 from clawdbot.store import Question, Store, Unfinished
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Bot:
                 continue  # that platform is switched off; perhaps it comes back
             try:
                 reply = adapter.reply(left.question.reply_ref)
-            except DeliveryError:
+            except (DeliveryError, ValueError):  # or a ref that another version of the adapter has made
                 await self._store.fail(left.reply, State.INTERRUPTED)  # nobody is there to read it
             else:
                 self._resume(left, reply)
@@ -123,7 +123,7 @@ class Bot:
                 await self._answering.answer(ticket, message, reply, number)
 
         # Its place is taken before the first wait, so that a burst meets the limits as they are.
-        self._start(ticket, answer, message, reply)
+        self._sessions.start(ticket, answer, partial(self._apologise, message, reply))
         await durable.wait()
 
     def _refusal(self, message: Message) -> Said | None:
@@ -171,10 +171,12 @@ class Bot:
             if self._clock.now() - message.received_at > self._oldest_question:
                 ticket.stop(State.INTERRUPTED)
             work = partial(self._answering.answer, ticket, message, reply, left.reply, posts)
-        self._start(ticket, work, message, reply)
+        self._sessions.start(ticket, work, partial(self._give_up, left, reply))
 
-    def _start(self, ticket: Ticket, work: Work, message: Message, reply: Reply) -> None:
-        self._sessions.start(ticket, work, partial(self._apologise, message, reply))
+    async def _give_up(self, left: Unfinished, reply: Reply) -> None:
+        """Or every start would fail with it anew."""
+        await self._store.fail(left.reply, State.FAILED)
+        await self._apologise(left.question.message, reply)
 
     async def _apologise(self, message: Message, reply: Reply) -> None:
         await self._tell(Said(""), message, reply, State.FAILED)

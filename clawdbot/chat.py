@@ -242,7 +242,10 @@ class Adapter(Protocol):
         ...
 
     def reply(self, ref: str) -> Reply:
-        """Where an unfinished answer goes, after a restart; usable while `run` runs."""
+        """Where an unfinished answer goes, after a restart; usable while `run` runs.
+
+        Raises `Gone` when nobody waits for it any more, ValueError for what is no `Reply.ref` of this adapter.
+        """
         ...
 
 

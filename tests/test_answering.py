@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Callable
 
 import pytest
@@ -302,6 +301,19 @@ async def test_too_long_for_the_context_is_refused_with_the_numbers(rig: NewRig)
     assert turns(bot.requests[0].prompt)[0] == ("user", "Hello")
 
 
+async def test_too_long_a_question_does_not_wait_to_be_told_so(rig: NewRig) -> None:
+    """However many are before it."""
+    bot = rig(silent, sessions=SessionSettings(concurrent=1))
+    async with bot.running():
+        bot.platform.say("Think", chat=1)
+        await bot.rest()
+        answer = bot.platform.say("x" * 8000, chat=2)
+        await bot.rest()
+
+        assert answer.screen.states == [State.FAILED]
+        assert "8,000 tokens" in answer.screen.texts[0]
+
+
 async def test_a_trimmed_history_begins_where_it_did_after_a_restart(rig: NewRig) -> None:
     """Or the restart would change the beginning of every prompt."""
     bot = rig(answers=AnswerSettings(system_prompt="", max_tokens=4096, history_share=0.5))
@@ -362,13 +374,11 @@ async def test_an_answer_is_delivered_though_it_cannot_be_stored(rig: NewRig, wr
 async def test_a_history_that_cannot_be_read_fails_the_answer_only(rig: NewRig) -> None:
     bot = rig()
     async with bot.running():
-        database = sqlite3.connect(bot.database, isolation_level=None)
-        database.execute("ALTER TABLE conversation RENAME TO elsewhere")
+        bot.execute("ALTER TABLE conversation RENAME TO elsewhere")
         answer = bot.platform.say("Hello")
         await bot.clock.settle()
         await bot.app.sessions.idle()
-        database.execute("ALTER TABLE elsewhere RENAME TO conversation")
-        database.close()
+        bot.execute("ALTER TABLE elsewhere RENAME TO conversation")
         following = bot.platform.say("Hello")
         await bot.idle()
 

@@ -27,7 +27,7 @@ OpenApp = Callable[..., AbstractAsyncContextManager[App]]
 class Moody:
     """An adapter that ends each `run` as it is told to; without a word it serves until it is cancelled."""
 
-    def __init__(self, clock: ManualClock, *endings: Exception | float | None) -> None:
+    def __init__(self, clock: ManualClock, *endings: BaseException | float | None) -> None:
         """``endings``: an error to raise, seconds to serve before the next one, or None to end by itself."""
         self.runs: list[float] = []
         """When `run` was called."""
@@ -42,7 +42,7 @@ class Moody:
             ending = self._endings.pop(0)
             if ending is None:
                 return
-            if isinstance(ending, Exception):
+            if isinstance(ending, BaseException):
                 raise ending
             await self._clock.sleep(ending)
         self.serving.set()
@@ -107,6 +107,18 @@ async def test_a_fault_that_nobody_foresaw_is_logged_and_survived(
 
     assert adapter.serving.is_set()
     assert [record.exc_info is not None for record in caplog.records] == [True]
+
+
+async def test_an_adapter_that_is_cut_off_from_within_is_run_again(clock: ManualClock) -> None:
+    """A cancellation that leaks out of a library is no order to end."""
+    adapter = Moody(clock, asyncio.CancelledError())
+    supervising = asyncio.create_task(supervise("moody", adapter, ignore, clock))
+    await clock.advance(FIRST_PAUSE)
+    assert adapter.serving.is_set()
+    supervising.cancel()
+    await asyncio.wait({supervising})
+
+    assert supervising.cancelled()
 
 
 async def test_a_refused_token_is_not_tried_again(clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:

@@ -518,3 +518,35 @@ async def test_a_question_that_is_too_old_after_a_restart_is_marked(rig: NewRig)
     assert answer.screen.states == [State.INTERRUPTED]
     assert len(answer.made("send")) == 1
     assert len(bot.requests) == 1
+
+
+async def test_an_answer_that_cannot_be_taken_up_is_given_up_once(rig: NewRig) -> None:
+    """Not at every start anew: another version of the adapter has left refs that this one cannot read."""
+    bot = rig(silent)
+    async with bot.running():
+        answer, other = bot.platform.say("Hello", chat=1), bot.platform.say("Hello", chat=2)
+        await bot.rest()
+    bot.execute("INSERT INTO post VALUES ((SELECT id FROM reply WHERE chat = 1), 0, 'nonsense')")
+    bot.execute("UPDATE reply SET reply_ref = 'nonsense' WHERE chat = 2")
+    for _ in range(2):
+        async with bot.running():
+            await bot.idle()
+            await bot.stop()
+
+    assert answer.screen.texts == [FAILED]
+    assert other.calls == []
+    assert len(bot.requests) == 2
+
+
+async def test_what_was_asked_on_a_platform_that_is_switched_off_waits(rig: NewRig) -> None:
+    """Perhaps it comes back."""
+    bot = rig(silent)
+    async with bot.running():
+        answer = bot.platform.say("Hello")
+        await bot.rest()
+        await bot.app.bot.recover({})
+    bot.script = echo
+    async with bot.running():
+        await bot.idle()
+
+    assert answer.screen.texts == ["You said: Hello"]

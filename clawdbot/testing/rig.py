@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from math import inf
 from pathlib import Path
 from typing import TypeVar
@@ -106,6 +106,8 @@ class MemoryPlatform:
             self._receive = None
 
     def reply(self, ref: str) -> PlatformReply:
+        if ref not in self.replies:
+            raise ValueError(f"There is no reply {ref!r}.")
         return self.replies[ref]
 
     def say(
@@ -225,11 +227,14 @@ class Rig:
     @contextmanager
     def refusing(self, writes: str) -> Iterator[None]:
         """Let the database refuse some writes, such as "INSERT ON event", as if the disk were full."""
-        other = sqlite3.connect(self.database, isolation_level=None)
-        other.execute(f"CREATE TRIGGER fault BEFORE {writes} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+        self.execute(f"CREATE TRIGGER fault BEFORE {writes} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
         yield
-        other.execute("DROP TRIGGER fault")
-        other.close()
+        self.execute("DROP TRIGGER fault")
+
+    def execute(self, sql: str) -> None:
+        """Change the database from outside."""
+        with closing(sqlite3.connect(self.database, isolation_level=None)) as other:
+            other.execute(sql)
 
     async def settle(self) -> None:
         """Let happen what needs no time to pass; whatever the database was asked before is done."""
