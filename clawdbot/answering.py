@@ -174,7 +174,7 @@ class Answering:
                     draft.forget()
                     continue  # nothing was shown, so the question just waits for the next engine
                 draft.fail()
-            except (GenerationFailed, StoreError):
+            except GenerationFailed:
                 log.exception("an answer failed")
                 draft.fail()
             return

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from clawdbot import words
-from clawdbot.answering import Draft, key_of
+from clawdbot.answering import key_of
 from clawdbot.chat import Conversation, Message, State
 from clawdbot.config import AnswerSettings, SessionSettings
 from clawdbot.delivery.markdown import EMPTY, FAILED, INTERRUPTED
-from clawdbot.engine.protocol import Chunk, Request
+from clawdbot.engine.protocol import Request
 from clawdbot.errors import Gone, Limited
 from clawdbot.latency import stages
-from clawdbot.testing.engine import INFO, Script
+from clawdbot.testing.engine import INFO, TEXTLESS, Script
 from clawdbot.testing.memory import Fault
 from clawdbot.testing.rig import ADA, BOB, Rig, echo, question, silent, slow, turns
 
@@ -228,14 +228,17 @@ async def test_a_question_that_kills_two_engines_is_given_up(rig: NewRig) -> Non
     assert len(bot.engines) == 3
 
 
-def test_tokens_of_a_dead_engine_that_made_no_text_are_forgotten() -> None:
-    """Half a character is a token without text: it belongs to no answer that another engine writes."""
-    draft = Draft()
-    draft.take(Chunk("", [240]), now=1.0)
-    draft.forget()
-    draft.take(Chunk("Hi", [7]), now=2.0)
+async def test_tokens_of_a_dead_engine_that_made_no_text_are_forgotten(rig: NewRig) -> None:
+    """Half a character belongs to no answer that another engine writes."""
+    bot = rig(lambda request: Script(["", "One"], first=1.0, gap=1.0))
+    async with bot.running():
+        bot.platform.say("Count")
+        await bot.advance(1.5)
+        bot.engine.die()
+        await bot.idle()
+        history = await bot.app.store.history("memory:1:0", INFO.model)
 
-    assert (draft.text, draft.tokens, draft.first_token) == ("Hi", [7], 2.0)
+    assert history[1].tokens == [TEXTLESS, *map(ord, "One")]
 
 
 async def test_a_failed_generation_says_a_fixed_sentence(rig: NewRig) -> None:
@@ -250,6 +253,20 @@ async def test_a_failed_generation_says_a_fixed_sentence(rig: NewRig) -> None:
     assert answer.screen.states == [State.FAILED]
     assert following.screen.texts == ["You said: Hello"]
     assert turns(bot.requests[1].prompt)[0] == ("user", "Hello")
+
+
+async def test_a_failure_that_could_not_be_told_is_not_the_end(rig: NewRig) -> None:
+    """The bot crashed before the platform took the sentence: the next start answers the question."""
+    bot = rig(lambda request: Script([], fails=True))
+    async with bot.running():
+        answer = bot.platform.say("Hello")
+        answer.inject("send", Fault(Limited(600.0)))
+        await bot.rest()
+    bot.script = echo
+    async with bot.running():
+        await bot.idle()
+
+    assert answer.screen.texts == ["You said: Hello"]
 
 
 async def test_a_generation_that_fails_late_keeps_its_text(rig: NewRig) -> None:

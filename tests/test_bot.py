@@ -9,7 +9,7 @@ from clawdbot.chat import Conversation, Edited, Message, State, Typing
 from clawdbot.config import SessionSettings
 from clawdbot.delivery.markdown import FAILED, INTERRUPTED, STOPPED
 from clawdbot.errors import Limited
-from clawdbot.testing.memory import Fault
+from clawdbot.testing.memory import Fault, limits
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, Rig, echo, question, silent, slow
 
 NewRig = Callable[..., Rig]
@@ -305,6 +305,36 @@ async def test_the_stop_button_ends_the_answer_above_it(rig: NewRig) -> None:
 
     assert answer.screen.texts == [f"One two\n\n{STOPPED}"]
     assert following.screen.texts == ["You said: Hello"]
+
+
+async def test_the_stop_button_works_on_an_answer_that_was_taken_up_again(rig: NewRig) -> None:
+    bot = rig(slow)
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        await bot.advance(2.5)
+    async with bot.running():
+        await bot.advance(0.5)
+        bot.platform.press("stop", answer)
+        await bot.idle()
+
+    assert answer.screen.texts == [STOPPED]
+
+
+async def test_what_only_has_to_be_delivered_cannot_be_stopped(rig: NewRig) -> None:
+    """Neither in the run that wrote it nor in the next one."""
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("Hello")
+        answer.inject("send", *[Fault(Limited(600.0))] * 2)
+        await bot.rest()
+        here = bot.platform.say("/stop", allowed=limits(name="another bucket"))
+        await bot.rest()
+    async with bot.running():
+        there = bot.platform.say("/stop", allowed=limits(name="another bucket"))
+        await bot.idle()
+
+    assert here.screen.texts == there.screen.texts == [words.NOTHING_TO_STOP]
+    assert answer.screen.texts == ["You said: Hello"]
 
 
 async def test_a_control_that_is_none_of_ours_does_nothing(rig: NewRig) -> None:

@@ -20,11 +20,16 @@ INFO = EngineInfo(
 )
 
 
+TEXTLESS = 0
+"""The token that makes no text, as half a character does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Script:
     """One answer: its tokens and when they come."""
 
     tokens: Sequence[str]
+    """An empty one makes no text; it is `TEXTLESS`."""
     first: float = 0.0
     """Seconds to the first token."""
     gap: float = 0.0
@@ -108,7 +113,7 @@ class ScriptedEngine:
         for number, token in enumerate(script.tokens):
             # Counted from the start, so that late wake-ups do not add up.
             await self._until(first + number * script.gap)
-            yield Chunk(token, [ord(character) for character in token])
+            yield Chunk(token, [ord(character) for character in token] or [TEXTLESS])
         if script.fails:
             raise GenerationFailed("The script says so.")
         # Stamps lie where the script puts them: they are the engine's, not the reader's.
