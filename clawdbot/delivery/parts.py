@@ -76,7 +76,11 @@ class Parts:
         A refusal closes the bucket. Cancelling the wait for it does not cancel the call.
         """
         assert self.call is None or self.call.done(), "one call at a time"
-        self.call = asyncio.create_task(self._make_call(number, frame))
+        buckets = (self._bucket(number), self._limits.bot)
+        now = self._clock.now()
+        # At once, and not when the task begins: of all who found this place free only one may take it.
+        self._budgets.spend(buckets, now)
+        self.call = asyncio.create_task(self._make_call(number, frame, buckets, now))
         self.call.add_done_callback(_retrieve)
         await asyncio.shield(self.call)
 
@@ -84,11 +88,7 @@ class Parts:
         known = number < len(self._parts) and self._parts[number].post is not None
         return self._limits.edits if known else self._limits.sends
 
-    async def _make_call(self, number: int, frame: Frame) -> None:
-        bucket = self._bucket(number)
-        buckets = (bucket, self._limits.bot)
-        started = self._clock.now()
-        self._budgets.spend(buckets, started)
+    async def _make_call(self, number: int, frame: Frame, buckets: tuple[Bucket, Bucket], made: float) -> None:
         if number == len(self._parts):
             self._parts.append(_Part())
         part = self._parts[number]
@@ -99,7 +99,7 @@ class Parts:
             else:
                 await post.edit(frame)
         except Limited as refusal:
-            closed = self._limits.bot if refusal.everywhere else bucket
+            closed = buckets[1] if refusal.everywhere else buckets[0]
             self._budgets.close(closed, self._clock.now() + refusal.retry_after)
             raise
         except Unsure:
@@ -109,7 +109,7 @@ class Parts:
                 part.doubtful = (*part.doubtful, frame)
             raise
         finally:
-            self._budgets.arrived(buckets, started, self._clock.now())
+            self._budgets.arrived(buckets, made, self._clock.now())
         part.shown = None if post is None and self._doubt(part, frame) else frame
         self.acknowledged_at = self._clock.now()
         if post is None and part.post is not None:

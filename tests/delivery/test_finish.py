@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clawdbot.chat import File, Frame, State
+from clawdbot.chat import File, Frame, Rate, State
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.markdown import EMPTY, FAILED, INTERRUPTED, STOPPED, WITHDRAWN
 from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, StoreError, Unreachable, Unsure
@@ -137,6 +137,24 @@ async def test_only_the_missing_part_is_sent_later(clock: ManualClock, live: Liv
     await play(own())
     assert len(reply.made("edit")) == 1
     assert " ".join(reply.screen.texts).split() == text.split()
+
+
+async def test_many_finished_texts_do_not_rush_into_one_place(clock: ManualClock, play: Play, live: Live) -> None:
+    """Thirty answers that end at the same moment in one chat: each call is made when there is room for it, not before.
+
+    Whoever calls all the same is refused thirty times, and Discord shuts out who is refused too often.
+    """
+    busy = limits(place=(Rate(5, 5.0),), shared=True)
+    replies = [MemoryReply(clock, busy) for _ in range(30)]
+
+    async def say(reply: MemoryReply) -> None:
+        async with live(reply) as answer:
+            await answer.finish("Hello", State.FINAL)
+
+    await play(*map(say, replies))
+    made = sorted(call.at for reply in replies for call in reply.calls)
+    assert all(later - earlier >= 5.0 for earlier, later in zip(made, made[5:], strict=False))
+    assert [reply.screen.texts for reply in replies] == [["Hello"]] * 30
 
 
 @pytest.mark.parametrize("error", [Gone("deleted"), Forbidden("blocked"), Rejected("never")])
