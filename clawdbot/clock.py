@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from typing import Protocol
 
 
@@ -40,12 +41,16 @@ class SystemClock:
 
 async def until(event: asyncio.Event, seconds: float, clock: Clock) -> bool:
     """Wait for ``event``, ``seconds`` at most; whether it is set."""
-    if event.is_set() or seconds <= 0:
-        return event.is_set()
-    waiters = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(clock.sleep(seconds))]
+    if not event.is_set() and seconds > 0:
+        await within(seconds, event.wait(), clock)
+    return event.is_set()
+
+
+async def within(seconds: float, work: Awaitable[object], clock: Clock) -> None:
+    """Wait for ``work``, ``seconds`` at most; then it is cancelled."""
+    waiters = [asyncio.ensure_future(work), asyncio.ensure_future(clock.sleep(seconds))]
     try:
         await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for waiter in waiters:
             waiter.cancel()
-    return event.is_set()

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from clawdbot.chat import State
-from clawdbot.clock import Clock
+from clawdbot.clock import Clock, within
 
 log = logging.getLogger(__name__)
 
@@ -166,10 +166,10 @@ class Sessions:
     async def drain(self, seconds: float) -> None:
         """Let running answers finish for so long, then mark them as interrupted and let those marks be shown."""
         self.closing = True
-        await self._idle_within(seconds)
+        await within(seconds, self.idle(), self._clock)
         for ticket in self.tickets:
             ticket.stop(State.INTERRUPTED)
-        await self._idle_within(LAST_WORDS)
+        await within(LAST_WORDS, self.idle(), self._clock)
         # What a platform still refuses is in the store; the next start delivers it.
         await self.close()
 
@@ -182,14 +182,6 @@ class Sessions:
 
     def _pending(self) -> list[asyncio.Task[Any]]:
         return [*self._tickets.values(), *self._others]
-
-    async def _idle_within(self, seconds: float) -> None:
-        waiters = [asyncio.ensure_future(self.idle()), asyncio.ensure_future(self._clock.sleep(seconds))]
-        try:
-            await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for waiter in waiters:
-                waiter.cancel()
 
     def _leave(self, ticket: Ticket) -> None:
         del self._tickets[ticket]

@@ -10,7 +10,7 @@ from typing import Self
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential, wait_random
 
 from clawdbot.chat import File, Frame, Reply, State
-from clawdbot.clock import Clock, until
+from clawdbot.clock import Clock, until, within
 from clawdbot.delivery.growth import Growth
 from clawdbot.delivery.layout import Layout
 from clawdbot.delivery.outbox import Journal, NoJournal
@@ -257,12 +257,7 @@ def _pause(attempt: RetryCallState) -> float:
 
 async def _ended(tasks: Sequence[asyncio.Task[None]], seconds: float, clock: Clock) -> bool:
     """Wait for ``tasks`` without cancelling them, ``seconds`` at most; whether all are done."""
-    waiters = [asyncio.ensure_future(asyncio.wait(tasks)), asyncio.ensure_future(clock.sleep(seconds))]
-    try:
-        await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for waiter in waiters:
-            waiter.cancel()
+    await within(seconds, asyncio.wait(tasks), clock)
     return all(task.done() for task in tasks)
 
 
