@@ -12,6 +12,7 @@ PORTAL = "https://discord.com/developers/applications"
 
 CallsIn = tuple[PositiveInt, PositiveFloat]
 """So many calls in any so many seconds."""
+Corners = Annotated[tuple[tuple[NonNegativeFloat, PositiveFloat], ...], Field(min_length=1)]
 
 
 class DiscordSettings(BaseModel):
@@ -46,7 +47,7 @@ class DiscordSettings(BaseModel):
     whole_bot: CallsIn = (50, 1.0)
     first: tuple[NonNegativeFloat, ...] = (0.4, 0.6, 0.9)
     """Times before the second, third, … frame of an answer."""
-    by_age: tuple[tuple[NonNegativeFloat, PositiveFloat], ...] = ((0.0, 1.25),)
+    by_age: Corners = ((0.0, 1.25),)
     """Corners (age of the answer, time between its frames)."""
 
     lookback: NonNegativeFloat = 900.0

@@ -221,6 +221,11 @@ def test_unknown_settings_are_refused() -> None:
         plugin.settings.model_validate({"tokens": "x"})
 
 
+def test_a_pace_has_one_corner_at_least() -> None:
+    with pytest.raises(ValidationError, match="by_age"):
+        plugin.settings.model_validate({"by_age": []})
+
+
 def test_addresses_need_their_scheme() -> None:
     with pytest.raises(ValidationError, match="api_url"):
         DiscordSettings(token=SecretStr("x"), api_url="localhost:8080")
