@@ -88,5 +88,6 @@ class DiscordSettings(BaseModel):
     def command_limits(self, interaction: int) -> Limits:
         """What Discord allows for the answer to one slash command: one bucket, and no part in the whole bot's."""
         bucket = Bucket(f"discord:command:{interaction}", (Rate(*self.answers),))
+        every = Bucket("discord:commands", ())
         pace = Pace(self.first, self.by_age)
-        return Limits(fits=fits, size=SIZE, sends=bucket, edits=bucket, typing=None, bot=bucket, pace=pace)
+        return Limits(fits=fits, size=SIZE, sends=bucket, edits=bucket, typing=None, bot=every, pace=pace)

@@ -162,6 +162,12 @@ async def test_a_command_has_a_budget_of_its_own(scene: Scene) -> None:
     assert keys.isdisjoint({reply.limits.sends.key, reply.limits.edits.key, reply.limits.bot.key})
 
 
+async def test_a_call_for_a_command_is_counted_once(scene: Scene) -> None:
+    """A call spends from its own bucket and from the bot's: with one for both, half of the calls would be left."""
+    _, reply = await scene.call("latency")
+    assert reply.limits.bot.key not in {reply.limits.sends.key, reply.limits.edits.key}
+
+
 async def test_after_its_time_a_public_answer_goes_to_the_channel(scene: Scene) -> None:
     """Discord's token lives for 15 minutes."""
     called, reply = await scene.call("help")
