@@ -186,9 +186,8 @@ class Bot:
         self._sessions.spawn(partial(self._tell, said, message, reply))
 
     async def _tell(self, said: Said, message: Message, reply: Reply, state: State = State.FINAL) -> None:
-        async with LiveReply(
-            reply, key=f"{key_of(message)}.{state[0]}", budgets=self._budgets, clock=self._clock
-        ) as live:
+        key = f"{key_of(message)}.{state[:3]}"  # "fin" or "fai": an apology is no repetition of what was told before
+        async with LiveReply(reply, key=key, budgets=self._budgets, clock=self._clock) as live:
             try:
                 await live.finish(said.text, state, said.files, private=said.private)
             except DeliveryError as error:
