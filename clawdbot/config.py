@@ -102,7 +102,7 @@ class StoreSettings(Section):
         default_factory=lambda: platformdirs.user_data_path("clawdbot") / "clawdbot.sqlite3", strict=False
     )
     keep_days: int = Field(30, ge=0)
-    """Conversations and timings older than this are removed; 0 keeps them for good."""
+    """Timings, events seen and the refs of posts that are older are removed at a start; 0 keeps them for good."""
 
 
 class LoggingSettings(Section):
