@@ -21,6 +21,7 @@ ENVIRONMENT = {
     "VLLM_LOGGING_STREAM": "ext://sys.stderr",
     "VLLM_LOGGING_LEVEL": "ERROR",
     "TORCH_CPP_LOG_LEVEL": "ERROR",
+    "TORCH_LOGS": "-all",
     # Deprecations inside vLLM's and torch's own code are nothing that an admin can mend.
     "PYTHONWARNINGS": ",".join(
         ("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning:multiprocessing.resource_tracker")
