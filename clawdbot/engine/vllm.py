@@ -124,6 +124,7 @@ async def _in_thread(work: Callable[[], T]) -> T:
     """Run ``work`` in a thread that does not keep the process alive: Ctrl-C ends the bot also while a model loads."""
     loop = asyncio.get_running_loop()
     outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
+    outcome.set_running_or_notify_cancel()  # whoever gives up waiting must not cancel what the thread fills in
 
     def run() -> None:
         try:
