@@ -82,6 +82,19 @@ async def test_questions_of_a_conversation_are_answered_in_their_order(rig: NewR
     ]
 
 
+async def test_a_question_waits_also_for_the_one_that_waited_before_it(rig: NewRig) -> None:
+    """The first is done by then; the second has its turn."""
+    bot = rig(slow)
+    async with bot.running():
+        bot.platform.say("First")
+        bot.platform.say("Second")
+        await bot.advance(5.0)
+        bot.platform.say("Third")
+        await bot.advance(1.0)
+
+        assert [question(request.prompt) for request in bot.requests] == ["First", "Second"]
+
+
 async def test_a_follow_up_begins_with_the_whole_last_prompt(rig: NewRig) -> None:
     """Token by token, so that the prefix cache serves it; and so does the answer, as it was generated."""
     bot = rig(answers=AnswerSettings(system_prompt="Be brief."))

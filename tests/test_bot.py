@@ -1,5 +1,6 @@
 """What the bot makes of an event: who is heard, what is refused, what is stopped, what a restart takes up again."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -87,6 +88,27 @@ async def test_a_message_that_is_delivered_twice_is_answered_once(rig: NewRig) -
     assert answer.screen.texts == ["You said: Hello"]
     assert len(bot.requests) == 1
     assert len(answer.made("send")) == 1
+
+
+async def test_a_message_is_durable_when_the_platform_may_be_told_so(rig: NewRig) -> None:
+    """Whoever waits for that can give up waiting; the message is taken in all the same."""
+    bot = rig(slow)
+    async with bot.running():
+        answer = bot.platform.say("Hello")
+        where = Conversation("memory", 1)
+        taken = asyncio.ensure_future(
+            bot.platform.tell(Message("m1b", where, ADA, "And you?", bot.clock.now()), answer)
+        )
+        await taken
+        assert [left.question.message.id for left in await bot.app.store.unfinished()][-1] == "m1b"
+
+        impatient = asyncio.ensure_future(
+            bot.platform.tell(Message("m1c", where, ADA, "Why?", bot.clock.now()), answer)
+        )
+        impatient.cancel()
+        await bot.idle()
+
+    assert [question(request.prompt) for request in bot.requests] == ["Hello", "And you?", "Why?"]
 
 
 async def test_a_command_that_is_delivered_twice_runs_once(rig: NewRig) -> None:
@@ -564,6 +586,7 @@ async def test_an_answer_that_cannot_be_taken_up_is_given_up_once(rig: NewRig) -
             await bot.stop()
 
     assert answer.screen.texts == [FAILED]
+    assert len(answer.made("send")) == 1
     assert other.calls == []
     assert len(bot.requests) == 2
 
