@@ -24,8 +24,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-WARM_UP = 120.0
-"""Seconds that the first answers may take."""
 WARM_UP_TOKENS = 8
 
 SHUTDOWN = 2.0
@@ -112,8 +110,7 @@ async def open_vllm(model: str, device: str, args: Mapping[str, Any]) -> AsyncIt
     await _in_thread(_import)
     engine = await _in_thread(lambda: _start(model, device, args))
     try:
-        async with asyncio.timeout(WARM_UP):
-            await _warm_up(engine)
+        await _warm_up(engine)
         yield engine
     finally:
         # Shielded: a second cancellation must not leave the core behind. vLLM limits the time.
