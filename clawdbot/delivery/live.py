@@ -92,11 +92,6 @@ class LiveReply:
         return self._complete
 
     @property
-    def shown(self) -> tuple[str, ...]:
-        """The text of each message as the platform acknowledged it; "" where nobody knows."""
-        return self._parts.shown
-
-    @property
     def lost(self) -> DeliveryError | None:
         """Why nothing can be shown any more (`Gone`, `Forbidden`): generating the rest is of no use."""
         return self._lost

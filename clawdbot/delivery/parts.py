@@ -49,11 +49,6 @@ class Parts:
         self._taken_up = posts is not None
         self._parts = [_Part(reply.post(ref)) for ref in posts or ()]
 
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The text of each message as far as the platform acknowledged it; "" where that is not known."""
-        return tuple(part.shown.text if part.shown else "" for part in self._parts)
-
     def differing(self, frames: Sequence[Frame]) -> int | None:
         """The first of ``frames`` that the screen does not show yet; None when it shows them all."""
         for number, frame in enumerate(frames):
