@@ -221,9 +221,9 @@ def _seen(char: str) -> bool:
 def marked(text: str, state: State) -> str:
     """A finished text with what its state has to say: a mark below a text that was cut short, a sentence for none."""
     text = visible(text)
-    if not shows(text):
-        return {State.STOPPED: STOPPED, State.INTERRUPTED: INTERRUPTED, State.FAILED: FAILED}.get(state, EMPTY)
     mark = {State.STOPPED: STOPPED, State.INTERRUPTED: INTERRUPTED}.get(state)
+    if not shows(text):
+        return mark or (FAILED if state is State.FAILED else EMPTY)
     if mark is None:
         return text
     fence, _ = open_fence(text)
