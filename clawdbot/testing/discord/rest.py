@@ -80,9 +80,7 @@ class Rest:
         channel, hook = "/channels/{channel:\\d+}", "/webhooks/{app:\\d+}/{token}"
         callback = "/interactions/{interaction:\\d+}/{token}/callback"
         return [
-            Route(
-                "GET", "/gateway", "GET gateway", lambda asked: Answer({"url": "wss://gateway.discord.gg"}), free=True
-            ),
+            Route("GET", "/gateway", "GET gateway", self._gateway, free=True),
             Route("GET", "/users/@me", "GET me", lambda asked: Answer(payloads.of_user(self.world.bot))),
             Route("GET", "/oauth2/applications/@me", "GET application", lambda asked: Answer(self._application())),
             Route("POST", "/users/@me/channels", "POST private", self._open_private),
