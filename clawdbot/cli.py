@@ -22,6 +22,7 @@ from clawdbot.chat import Event, Reply
 from clawdbot.clock import SystemClock
 from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings
 from clawdbot.engine import models, pretrained
+from clawdbot.engine.host import OpenEngine
 from clawdbot.engine.progress import Lines, shown
 from clawdbot.engine.vllm import VllmEngine, open_vllm
 from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
@@ -125,7 +126,7 @@ def _demo() -> Settings:
     return Settings(engine=EngineSettings(model="demo"), answers=AnswerSettings(temperature=0.0))
 
 
-def _opener(settings: Settings) -> Callable[[], Any]:
+def _opener(settings: Settings) -> OpenEngine:
     chosen = settings.engine
 
     @asynccontextmanager

@@ -86,14 +86,14 @@ async def _received(connection: Connection) -> Any:
         raise AdapterError("The process with the simulated platform ended; what it said is above.") from error
 
 
-def _perform(connection: Any, play: Play) -> None:
+def _perform(connection: Connection, play: Play) -> None:
     """The process's own main function."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the bench's process ends this one
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(connection, play))
 
 
-async def _serve(connection: Any, play: Play) -> None:
+async def _serve(connection: Connection, play: Play) -> None:
     async with open_scene(play.platform, places=len(play.trace.questions), rtt=play.rtt) as scene:
         connection.send(scene.address)
         with suppress(EOFError):  # the bench is gone
