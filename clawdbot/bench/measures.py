@@ -140,8 +140,7 @@ def staleness(written: Written, grown: Sequence[tuple[float, int]]) -> float:
     missing. So a screen renewed every second, with all that is there, is half a second old on average.
     """
     began, ended = written.showable, written.last
-    lengths = list(accumulate(written.tokens, initial=""))[1:]
-    sizes = [len(letters(text)) for text in lengths]
+    sizes = [len(letters(text)) for text in accumulate(written.tokens)]
     changes = [(began, 0), *((max(at, began), length) for at, length in grown if at < ended), (ended, 0)]
     area = 0.0
     for (start, length), (end, _) in pairwise(changes):
