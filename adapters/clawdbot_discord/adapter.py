@@ -72,7 +72,7 @@ class DiscordAdapter:
         return self._session
 
 
-def _log_failure(task: "asyncio.Task[None]") -> None:
+def _log_failure(task: asyncio.Task[None]) -> None:
     """The bot answers without what these tasks do, but somebody should know."""
     if not task.cancelled() and (error := task.exception()):
         log.error("Discord: a task beside the session failed", exc_info=error)

@@ -113,7 +113,7 @@ class Session(discord.Client):
         self._set_online(False)
 
     async def on_message(self, message: discord.Message) -> None:
-        await self._take(message, self._clock.now())
+        await self._take(message)
 
     async def on_raw_message_edit(self, event: discord.RawMessageUpdateEvent) -> None:
         message, before = event.message, event.cached_message
@@ -162,7 +162,8 @@ class Session(discord.Client):
         except DeliveryError as error:
             log.warning("Discord: %s failed: %s", what, error)
 
-    async def _take(self, message: discord.Message, received_at: float) -> None:
+    async def _take(self, message: discord.Message) -> None:
+        received_at = self._clock.now()
         channel, guild = message.channel.id, message.guild.id if message.guild else 0
         self._backlog.hear(guild, channel, message.id)
         if events.addressed(message, self._me) and self._backlog.is_new(message.id):
@@ -183,7 +184,7 @@ class Session(discord.Client):
             async with self._minor_call("fetching missed messages"):
                 missed = [message async for message in history]
             for message in missed:
-                await self._take(message, self._clock.now())
+                await self._take(message)
 
     async def _deleted(self, channel: int, guild: int | None, message: int) -> None:
         where = events.conversation(channel, guild)
@@ -204,7 +205,7 @@ class Session(discord.Client):
             await reply.acknowledge_in_time(private=slash.PRIVATE)
         await durable
 
-    def _hand_over(self, event: Event, reply: Reply) -> "asyncio.Future[None]":
+    def _hand_over(self, event: Event, reply: Reply) -> asyncio.Future[None]:
         """Give ``event`` to the core at once and go on."""
         return asyncio.ensure_future(self._receive(event, reply))
 

@@ -205,7 +205,7 @@ class Rig:
         return {id: reply.screen.texts for id, reply in self.platform.replies.items()}
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator["asyncio.Task[None]"]:
+    async def running(self) -> AsyncIterator[asyncio.Task[None]]:
         """The bot at work, as a task. Leaving the block without `stop` is a crash."""
         self._stop.clear()
         self._life = life = asyncio.create_task(self._live())
