@@ -1,7 +1,6 @@
 """What an update means in the project's vocabulary. Pure."""
 
 from dataclasses import replace
-from datetime import datetime
 
 from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, MessageEntity, Update, User
 
@@ -36,7 +35,7 @@ def _message(message: Message, me: User, received_at: float) -> tuple[chat.Messa
         author=_person(author),
         text=text,
         received_at=received_at,
-        sent_at=_posted(message.edit_date or message.date),
+        sent_at=(message.edit_date or message.date).timestamp(),
     )
     return event, place
 
@@ -106,7 +105,3 @@ def _conversation(place: Place) -> chat.Conversation:
 
 def _person(user: User) -> chat.Person:
     return chat.Person(user.id, user.full_name)
-
-
-def _posted(date: datetime) -> float:
-    return date.timestamp()
