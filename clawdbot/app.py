@@ -21,7 +21,7 @@ from clawdbot.engine.protocol import Sampling
 from clawdbot.errors import AdapterError, Unauthorized
 from clawdbot.latency import Timing
 from clawdbot.ops.gauges import Meter
-from clawdbot.sessions import Limits, Sessions
+from clawdbot.sessions import Capacity, Sessions
 from clawdbot.store import Store, open_store
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ async def open_app(
         keep = settings.store.keep_days or float("inf")
         store = await stack.enter_async_context(open_store(settings.store.path, clock, keep_days=keep))
         host = EngineHost(open_engine, clock)
-        sessions = Sessions(_limits(settings), clock)
+        sessions = Sessions(_capacity(settings), clock)
         app = App(_bot(settings, store, host, sessions, clock, observe), store, sessions, host)
         async with asyncio.TaskGroup() as group:
             engine = group.create_task(host.run(), name="engine")
@@ -128,9 +128,9 @@ async def supervise(name: str, adapter: Adapter, receive: Receive, clock: Clock)
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _limits(settings: Settings) -> Limits:
+def _capacity(settings: Settings) -> Capacity:
     chosen = settings.sessions
-    return Limits(chosen.concurrent, chosen.waiting, chosen.queue, chosen.busy)
+    return Capacity(chosen.concurrent, chosen.waiting, chosen.queue, chosen.busy)
 
 
 def _bot(

@@ -26,7 +26,7 @@ Work = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Capacity:
     """How many answers there may be."""
 
     concurrent: int
@@ -98,10 +98,10 @@ class Ticket:
 class Sessions:
     """All answers under way."""
 
-    def __init__(self, limits: Limits, clock: Clock) -> None:
-        self._limits = limits
+    def __init__(self, capacity: Capacity, clock: Clock) -> None:
+        self._capacity = capacity
         self._clock = clock
-        self._slots = asyncio.Semaphore(limits.concurrent)
+        self._slots = asyncio.Semaphore(capacity.concurrent)
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tickets: dict[Ticket, asyncio.Task[None]] = {}
         """Answers from being accepted to being finished, oldest first."""
@@ -119,14 +119,14 @@ class Sessions:
     def refusal(self, conversation: str) -> Refusal | None:
         """Whether one more question of ``conversation`` has to be refused now, and why."""
         here = sum(ticket.conversation == conversation for ticket in self._tickets)
-        if here and (self._limits.busy == "refuse" or not self._limits.queue):
+        if here and (self._capacity.busy == "refuse" or not self._capacity.queue):
             return Refusal("busy", here)
-        if here > self._limits.queue:
+        if here > self._capacity.queue:
             return Refusal("queue", here - 1)
         # An answer that a platform does not take yet, for hours perhaps, is in nobody's way.
         unwritten = sum(not ticket.written for ticket in self._tickets)
-        if unwritten >= self._limits.concurrent + self._limits.waiting:
-            return Refusal("full", unwritten - self._limits.concurrent)
+        if unwritten >= self._capacity.concurrent + self._capacity.waiting:
+            return Refusal("full", unwritten - self._capacity.concurrent)
         return None
 
     def ahead(self, ticket: Ticket) -> int:
@@ -134,7 +134,7 @@ class Sessions:
         older = list(itertools.takewhile(lambda other: other is not ticket, self._tickets))
         own = sum(other.conversation == ticket.conversation for other in older)
         unwritten = sum(not other.written for other in older)
-        return max(own, unwritten - self._limits.concurrent + 1, 0)
+        return max(own, unwritten - self._capacity.concurrent + 1, 0)
 
     def start(self, ticket: Ticket, work: Work, apologise: Work) -> asyncio.Task[None]:
         """Run ``work`` as the ticket's task; ``apologise`` when it fails in a way that nobody foresaw."""

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from clawdbot.chat import State
-from clawdbot.sessions import LAST_WORDS, Limits, Refusal, Sessions, Ticket, survived
+from clawdbot.sessions import LAST_WORDS, Capacity, Refusal, Sessions, Ticket, survived
 from clawdbot.testing.clock import ManualClock
 
 MakeSessions = Callable[..., Sessions]
@@ -22,7 +22,7 @@ def sessions(clock: ManualClock) -> MakeSessions:
     def sessions(
         concurrent: int = 8, waiting: int = 8, queue: int = 8, busy: Literal["queue", "refuse"] = "queue"
     ) -> Sessions:
-        return Sessions(Limits(concurrent, waiting, queue, busy), clock)
+        return Sessions(Capacity(concurrent, waiting, queue, busy), clock)
 
     return sessions
 
