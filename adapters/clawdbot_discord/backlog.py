@@ -46,8 +46,8 @@ class Backlog:
         if len(self._newest) > WATCHED:
             self._newest.popitem(last=False)
 
-    def is_new(self, message: int) -> bool:
-        """Whether a message is handed over for the first time; notes that it was."""
+    def claim(self, message: int) -> bool:
+        """Note that a message is handed over; whether it is for the first time."""
         new = message not in self._handed_over
         self._handed_over[message] = None
         if len(self._handed_over) > HANDED_OVER:

@@ -166,7 +166,7 @@ class Session(discord.Client):
         received_at = self._clock.now()
         channel, guild = message.channel.id, message.guild.id if message.guild else 0
         self._backlog.hear(guild, channel, message.id)
-        if events.addressed(message, self._me) and self._backlog.is_new(message.id):
+        if events.addressed(message, self._me) and self._backlog.claim(message.id):
             await self._receive(events.question(message, self._me, received_at), self._reply(channel, message.id))
 
     @property

@@ -60,12 +60,12 @@ def test_an_older_message_does_not_move_the_mark_back() -> None:
 def test_a_message_is_handed_over_once() -> None:
     """The gateway and the history may both bring it."""
     backlog = Backlog()
-    assert [backlog.is_new(7), backlog.is_new(7), backlog.is_new(6)] == [True, False, True]
+    assert [backlog.claim(7), backlog.claim(7), backlog.claim(6)] == [True, False, True]
 
 
 def test_memory_is_bounded() -> None:
     backlog = Backlog()
     for message in range(HANDED_OVER + 1):
-        backlog.is_new(message)
-    assert backlog.is_new(0)
-    assert not backlog.is_new(HANDED_OVER)
+        backlog.claim(message)
+    assert backlog.claim(0)
+    assert not backlog.claim(HANDED_OVER)
