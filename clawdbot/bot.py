@@ -47,6 +47,8 @@ class Bot:
         self._clock = clock
         self._longest_question = longest_question
         self._oldest_question = oldest_question
+        self._refusing: set[tuple[str, int, str]] = set()
+        """Conversation, person and words of the refusals on their way."""
 
     def receive(self, event: Event, reply: Reply) -> Awaitable[None]:
         """See `clawdbot.chat.Receive`."""
@@ -90,7 +92,7 @@ class Bot:
                 self._sessions.spawn(work, sorry)
         elif refusal := self._refusal(message):
             if await self._is_new(message):
-                self._say(refusal, message, reply)
+                self._refuse(refusal, message, reply)
         else:
             await self._accept(message, reply)
 
@@ -137,6 +139,16 @@ class Bot:
         sentence = {"busy": words.BUSY, "queue": words.QUEUE_FULL, "full": words.FULL}[refusal.reason]
         return Said(sentence.format(waiting=refusal.waiting))
 
+    def _refuse(self, refusal: Said, message: Message, reply: Reply) -> None:
+        """Say why a question is not taken, unless the same is on its way to its author already.
+
+        A burst would else spend the conversation's room on refusals, and its answers would get none.
+        """
+        same = (message.conversation.key, message.author.id, refusal.text)
+        if same not in self._refusing:
+            self._refusing.add(same)
+            self._say(refusal, message, reply).add_done_callback(lambda _: self._refusing.discard(same))
+
     async def _refuse_stranger(self, message: Message, reply: Reply) -> None:
         platform, person = message.conversation.platform, message.author
         if await self._store.first_refusal(platform, person.id):
@@ -181,9 +193,9 @@ class Bot:
     async def _apologise(self, message: Message, reply: Reply) -> None:
         await self._tell(Said(""), message, reply, State.FAILED)
 
-    def _say(self, said: Said, message: Message, reply: Reply) -> None:
+    def _say(self, said: Said, message: Message, reply: Reply) -> asyncio.Task[None]:
         """Tell something in a task of its own, so that nobody waits for the platform."""
-        self._sessions.spawn(partial(self._tell, said, message, reply))
+        return self._sessions.spawn(partial(self._tell, said, message, reply))
 
     async def _tell(self, said: Said, message: Message, reply: Reply, state: State = State.FINAL) -> None:
         key = f"{key_of(message)}.{state[:3]}"  # "fin" or "fai": an apology is no repetition of what was told before

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from clawdbot import words
-from clawdbot.chat import Conversation, Edited, Message, State, Typing
+from clawdbot.chat import Conversation, Edited, Message, Rate, State, Typing
 from clawdbot.config import SessionSettings
 from clawdbot.delivery.markdown import FAILED, INTERRUPTED, STOPPED
 from clawdbot.errors import Limited
@@ -202,6 +202,19 @@ async def test_a_burst_is_taken_up_to_the_limits_and_the_rest_refused(rig: NewRi
         assert len(bot.requests) == 8
         refused = {text for answer in answers for text in answer.screen.texts}
         assert refused == {words.FULL.format(waiting=24)}
+
+
+async def test_a_burst_in_one_conversation_is_refused_without_flooding_it(rig: NewRig) -> None:
+    """Refusals spend the room that the answers need: what is on its way to somebody is not said to them again."""
+    crowded = limits(name="chat 1", place=(Rate(3, 1.1),), shared=True)
+    bot = rig(slow, sessions=SessionSettings(queue=1))
+    async with bot.running():
+        answers = [bot.platform.say("Hello", allowed=crowded) for _ in range(1000)]
+        await bot.idle()
+
+    shown = [answer.screen.texts for answer in answers if answer.calls]
+    assert shown.count(["One two three four."]) == 2
+    assert 1 <= shown.count([words.QUEUE_FULL.format(waiting=1)]) < 10
 
 
 # Stop
