@@ -230,8 +230,8 @@ class Reply(Protocol):
 
 Receive = Callable[[Event, Reply], Awaitable[None]]
 """Hands an event to the core, which owns all that follows. Returns at once; what it returns is done when the event is
-durable (or refused for good) and the platform may be told that it was received. Waiting for it is optional, and it
-never raises."""
+durable (or refused for good) and the platform may be told that it was received. It is cancelled when the bot ends
+before that, and raises nothing else. Waiting for it is optional."""
 
 
 class Adapter(Protocol):

@@ -25,6 +25,8 @@ class Inbox(asyncio.Queue[object]):
         super().__init__()
         self._take = take
         self._open: set[asyncio.Future[None]] = set()
+        self._cut_off = False
+        """Whether the core, about to end, has cancelled the taking of an update."""
         self.received_at = 0.0
         """When the last poll's answer came, seconds of `Clock.now`."""
 
@@ -34,12 +36,18 @@ class Inbox(asyncio.Queue[object]):
             if durable is not None:
                 waiting = asyncio.ensure_future(durable)
                 self._open.add(waiting)
-                waiting.add_done_callback(self._open.discard)
+                waiting.add_done_callback(self._close)
 
     async def settled(self) -> None:
-        """Return when everything that was put so far is durable."""
+        """Return when everything that was put so far is durable. Raises `NetworkError` when it never will be."""
         if self._open:
             await asyncio.wait(self._open)
+        if self._cut_off:
+            raise NetworkError("an update was not stored and has to come again")
+
+    def _close(self, waiting: asyncio.Future[None]) -> None:
+        self._open.discard(waiting)
+        self._cut_off |= waiting.cancelled()
 
 
 class PollRequest(HTTPXRequest):

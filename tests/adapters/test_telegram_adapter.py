@@ -128,6 +128,19 @@ class TestDurability:
             await ears.question()
         assert sim.unconfirmed == 0
 
+    async def test_a_question_that_the_ending_bot_stored_no_more_comes_again(self, sim: SimTelegram) -> None:
+        """The core cancels what it was taking in; the library's last poll would confirm it."""
+
+        class Ending(Ears):
+            async def receive(self, event: Event, reply: Reply) -> None:
+                await super().receive(event, reply)
+                raise asyncio.CancelledError
+
+        async with serving(sim, Ending()) as ears:
+            sim.say(ME, "too late")
+            await ears.question()
+        assert sim.unconfirmed == 1
+
 
 class TestPolling:
     @pytest.mark.parametrize("trouble", [Trouble.ERROR, Trouble.BAD_GATEWAY, Trouble.RESET_BEFORE, Trouble.LIMITED])
