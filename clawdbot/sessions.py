@@ -107,7 +107,6 @@ class Sessions:
         """Answers from being accepted to being finished, oldest first."""
         self._others: set[asyncio.Task[Any]] = set()
         """Everything else that the bot does on its own account."""
-        self._numbers = itertools.count()
         self.closing = False
         """Whether the bot is about to end: what is asked now is for the next start."""
 
@@ -138,7 +137,7 @@ class Sessions:
 
     def start(self, ticket: Ticket, work: Work, apologise: Work) -> asyncio.Task[None]:
         """Run ``work`` as the ticket's task; ``apologise`` when it fails in a way that nobody foresaw."""
-        task = asyncio.create_task(_guarded(work, apologise), name=f"answer {next(self._numbers)}")
+        task = asyncio.create_task(_guarded(work, apologise), name=f"answer to {ticket.message_id}")
         self._tickets[ticket] = task
         task.add_done_callback(lambda _: self._leave(ticket))
         return task
