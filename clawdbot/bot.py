@@ -87,11 +87,11 @@ class Bot:
         elif not self._access.may_talk(message.author, message.conversation):
             await self._refuse_stranger(message, reply)
         elif name := split(message.text)[0]:
-            if await self._is_new(message):
+            if await self._claim(message):
                 work, sorry = partial(self._command, name, message, reply), partial(self._apologise, message, reply)
                 self._sessions.spawn(work, sorry)
         elif refusal := self._refusal(message):
-            if await self._is_new(message):
+            if await self._claim(message):
                 self._refuse(refusal, message, reply)
         else:
             await self._accept(message, reply)
@@ -99,8 +99,8 @@ class Bot:
     def _stale(self, message: Message) -> bool:
         return message.sent_at is not None and self._clock.wall() - message.sent_at > self._oldest_question
 
-    async def _is_new(self, message: Message) -> bool:
-        """Whether something that is no question is delivered for the first time."""
+    async def _claim(self, message: Message) -> bool:
+        """Note that something that is no question was delivered; whether it is for the first time."""
         try:
             return await self._store.first_seen(message.conversation.platform, message.id)
         except StoreError:
