@@ -15,6 +15,7 @@ from clawdbot_discord.translate import ALREADY_ACKNOWLEDGED, one_call
 
 LIFE = 14.5 * 60
 """Seconds in which an interaction is answered through itself: Discord's 15 minutes without the last half."""
+TOO_LATE = "The time in which the command could be answered in private is over."
 
 
 class CommandReply:
@@ -74,7 +75,7 @@ class CommandReply:
                 # Discord gave up waiting before the first answer came: the interaction is dead from the start.
                 self._ends = self._clock.now()
         if frame.private:
-            raise Gone("The time in which the command could be answered in private is over.")
+            raise Gone(TOO_LATE)
         return await self._channel.send(frame, key)
 
     def post(self, ref: str) -> "CommandPost":
@@ -87,7 +88,7 @@ class CommandReply:
         """Let the part ``message`` show ``frame``. Raises `DeliveryError`."""
         if not self.alive:
             if private:
-                raise Gone("The time in which the command could be answered in private is over.")
+                raise Gone(TOO_LATE)
             await self._channel.post(str(message)).edit(frame)
             return
         options = shown(frame, clear=True)
