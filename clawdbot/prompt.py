@@ -5,7 +5,6 @@ Dropping the oldest turn on every message would change the beginning every time;
 full, and then enough in one go that it takes long to fill again.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,7 +69,8 @@ async def compose(tokenizer: Tokenizer, system: str, history: Sequence[Turn], qu
     Raises `PromptTooLong` when the question does not fit even without any history.
     """
     opening: list[Role] = ["system"] if system else []
-    asked, *head = await asyncio.gather(*map(tokenizer.encode, (question, system) if system else (question,)))
+    head = [await tokenizer.encode(system)] if system else []
+    asked = await tokenizer.encode(question)
     contents = [turn.tokens if turn.tokens is not None else await tokenizer.encode(turn.text) for turn in history]
 
     async def pieces_from(first: int) -> list[list[int]]:
