@@ -127,7 +127,7 @@ def test_shelter_lasts_as_long_as_its_block() -> None:
     assert not blocked()
 
 
-@pytest.mark.parametrize("parent", [None, str(os.getpid())])
+@pytest.mark.parametrize("parent", [None, str(os.getpid())], ids=["nobody", "itself"])
 def test_who_has_no_other_to_follow_goes_on(monkeypatch: pytest.MonkeyPatch, parent: str | None) -> None:
     """vLLM loads its plugins in the bot's own process too."""
     monkeypatch.delenv(PARENT, raising=False)
