@@ -64,7 +64,7 @@ class Record:
     def origin(self) -> str:
         """Where the figures come from."""
         return (
-            f"{self.day}: {self.model} in {self.version} on {self.device}; simulated platforms with a round trip of "
+            f"{self.day}: {self.model}, {self.version}, {self.device}; simulated platforms, round trip "
             f"{self.rtt * 1000:.0f} ms"
         )
 
@@ -141,11 +141,13 @@ def _strip(growth: Growth) -> str:
 
 
 def _chosen(moments: list[Moment]) -> list[Moment]:
-    """The first two and the last, and what lies evenly between."""
+    """The first two, the last, and those nearest to even distances in time between."""
     if len(moments) <= MOMENTS:
         return moments
-    rest = len(moments) - 2
-    return [moments[0], *(moments[1 + round(step * rest / (MOMENTS - 2))] for step in range(MOMENTS - 1))]
+    first, second, *between, last = moments
+    distance = (last.at - second.at) / (MOMENTS - 2)
+    wanted = [second.at + step * distance for step in range(1, MOMENTS - 2)]
+    return [first, second, *(min(between, key=lambda one: abs(one.at - at)) for at in wanted), last]
 
 
 def _screen(growth: Growth, moment: Moment) -> str:
