@@ -1,6 +1,7 @@
 """Chats become token ids through the model's own template; what a user writes never becomes a special token."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -100,6 +101,27 @@ async def test_the_template_keeps_its_special_tokens_beside_a_users_text() -> No
 
     assert {max(text) for text in texts} < set(range(256))
     assert {(begin[0], end[0]) for begin, *_, end in pieces} == {(258, 259)}
+
+
+async def test_one_thread_does_all_of_it() -> None:
+    """Four that shared one tokenizer gave wrong ids, in silence; and the event loop has better things to do."""
+    model = made(CHATML)
+    threads: list[int] = []
+
+    class Watched:
+        chat_template = model.chat_template
+        apply_chat_template = model.apply_chat_template
+
+        def encode(self, text: str, **options: bool) -> Any:
+            threads.append(threading.get_ident())
+            return model.encode(text, **options)
+
+    chat = ChatTokenizer(Watched())
+    await asyncio.gather(*(chat.encode("Hello" * 100) for _ in range(20)))
+    chat.close()
+
+    assert len(threads) == 20
+    assert len({*threads, threading.get_ident()}) == 2
 
 
 async def test_turns_stand_in_the_models_template() -> None:
