@@ -11,7 +11,7 @@ from clawdbot.access import Access
 from clawdbot.answering import Answering, key_of
 from clawdbot.chat import Adapter, Deleted, Edited, Event, Message, Pressed, Reply, State, Typing
 from clawdbot.clock import Clock
-from clawdbot.commands import Commands, Said, may_stop, split
+from clawdbot.commands import Commands, Said, called, may_stop
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import DeliveryError, StoreError
@@ -86,7 +86,7 @@ class Bot:
             log.warning("left a message of %s unanswered: it is too old", message.conversation.key)
         elif not self._access.may_talk(message.author, message.conversation):
             await self._refuse_stranger(message, reply)
-        elif name := split(message.text)[0]:
+        elif name := called(message.text):
             if await self._claim(message):
                 work, sorry = partial(self._command, name, message, reply), partial(self._apologise, message, reply)
                 self._sessions.spawn(work, sorry)

@@ -35,12 +35,10 @@ class Command:
     admins_only: bool = False
 
 
-def split(text: str) -> tuple[str, str]:
-    """The name and the arguments of a command, or "" for a text that is none: ``/new now`` is ("new", "now")."""
-    name, *arguments = text.split(maxsplit=1) or [""]
-    if not name.startswith("/") or not name[1:].isidentifier():
-        return "", ""
-    return name[1:].lower(), "".join(arguments).strip()
+def called(text: str) -> str:
+    """The name of the command that ``text`` calls, "" when it calls none: "new" for ``/new now``."""
+    name = (text.split(maxsplit=1) or [""])[0]
+    return name[1:].lower() if name.startswith("/") and name[1:].isidentifier() else ""
 
 
 class Commands:

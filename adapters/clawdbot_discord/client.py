@@ -190,13 +190,13 @@ class Session(discord.Client):
         where = events.conversation(channel, guild)
         await self._receive(Deleted(where, events.message_id(channel, message)), self._reply(channel))
 
-    async def _called(self, interaction: discord.Interaction, command: slash.Slash, text: str) -> None:
+    async def _called(self, interaction: discord.Interaction, name: str) -> None:
         reply = self._command_reply(interaction)
         said = Message(
             id=events.message_id(interaction.channel_id or 0, interaction.id),
             conversation=_where(interaction),
             author=events.person(interaction.user),
-            text=f"/{command.name} {text}".strip(),
+            text=f"/{name}",
             received_at=self._clock.now(),
             sent_at=interaction.created_at.timestamp(),
         )

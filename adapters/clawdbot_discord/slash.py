@@ -7,8 +7,8 @@ from typing import Any
 import discord
 from discord import app_commands
 
-Called = Callable[[discord.Interaction, "Slash", str], Awaitable[None]]
-"""Takes what a person called and what they wrote behind it."""
+Called = Callable[[discord.Interaction, str], Awaitable[None]]
+"""Takes the name of the command that a person called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +17,10 @@ class Slash:
 
     name: str
     description: str
-    argument: str = ""
-    """What may be written behind it; empty where nothing may."""
 
 
 COMMANDS = (
-    Slash("latency", "Shows where the time of recent answers went", argument="details"),
+    Slash("latency", "Shows where the time of recent answers went"),
     Slash("new", "Begins a new conversation: what was said before is forgotten"),
     Slash("stop", "Stops the answer that is being written"),
     Slash("help", "Says what this bot can do"),
@@ -53,16 +51,10 @@ async def register(tree: app_commands.CommandTree[Any], guild: discord.Object | 
 
 
 def _command(slash: Slash, called: Called) -> app_commands.Command[Any, ..., None]:
-    async def plain(interaction: discord.Interaction) -> None:
-        await called(interaction, slash, "")
+    async def call(interaction: discord.Interaction) -> None:
+        await called(interaction, slash.name)
 
-    async def with_argument(interaction: discord.Interaction, text: str = "") -> None:
-        await called(interaction, slash, text)
-
-    if not slash.argument:
-        return app_commands.Command(name=slash.name, description=slash.description, callback=plain)
-    callback = app_commands.rename(text=slash.argument)(with_argument)
-    return app_commands.Command(name=slash.name, description=slash.description, callback=callback)
+    return app_commands.Command(name=slash.name, description=slash.description, callback=call)
 
 
 def _essence(command: Any) -> tuple[Any, ...]:

@@ -57,10 +57,10 @@ async def test_a_command_reaches_the_core_as_text(scene: Scene, name: str) -> No
     assert event.conversation.chat == scene.sim.channel.id
 
 
-async def test_what_is_written_behind_it_comes_along(scene: Scene) -> None:
-    scene.sim.slash(scene.sim.channel, "latency", details="1h")
-    event, _ = await scene.ears.question()
-    assert event.text == "/latency 1h"
+async def test_no_command_asks_for_an_argument(scene: Scene) -> None:
+    """The core would not look at it."""
+    commands = scene.sim.interactions.commands[0]
+    assert [command["name"] for command in commands if command.get("options")] == []
 
 
 async def test_commands_work_in_private_chats(scene: Scene) -> None:
