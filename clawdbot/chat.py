@@ -97,6 +97,26 @@ class Typing:
 Event = Message | Edited | Deleted | Pressed | Typing
 
 
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something that people can ask of the bot itself, as menus and /help show it. No platform draws an argument."""
+
+    name: str
+    """Lower case, without the slash."""
+    about: str
+    """What it does, in a few words: Discord takes 100 characters."""
+    admins_only: bool = False
+
+
+COMMANDS = (
+    Command("new", "Start a new conversation"),
+    Command("stop", "Stop the answer that is being written"),
+    Command("help", "Say what this bot can do"),
+    Command("latency", "Show where the time of the answers went (for admins)", admins_only=True),
+)
+"""In the order of the menus. What they do is in `clawdbot.commands`."""
+
+
 class State(StrEnum):
     """What an answer is while a frame of it is shown; each platform draws its controls from it."""
 

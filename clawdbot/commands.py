@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from clawdbot import words
 from clawdbot.chart import draw
-from clawdbot.chat import File, Message
+from clawdbot.chat import COMMANDS, File, Message
 from clawdbot.clock import Clock
 from clawdbot.engine.host import EngineHost
 from clawdbot.latency import report
@@ -26,15 +26,6 @@ class Said:
     private: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command. ``run`` gets the message and whether its author is an admin."""
-
-    run: Callable[[Message, bool], Awaitable[Said]]
-    about: str
-    admins_only: bool = False
-
-
 def called(text: str) -> str:
     """The name of the command that ``text`` calls, "" when it calls none: "new" for ``/new now``."""
     name = (text.split(maxsplit=1) or [""])[0]
@@ -42,7 +33,7 @@ def called(text: str) -> str:
 
 
 class Commands:
-    """The table of commands and what they need."""
+    """What the commands do, and what they need for it."""
 
     def __init__(self, *, store: Store, host: EngineHost, sessions: Sessions, clock: Clock, meter: Meter) -> None:
         self._store = store
@@ -50,31 +41,28 @@ class Commands:
         self._sessions = sessions
         self._clock = clock
         self._meter = meter
-        self._table: Mapping[str, Command] = {
-            "help": Command(self._help, "what I can do"),
-            "new": Command(self._new, "begin a new conversation"),
-            "stop": Command(self._stop, "stop the answer that is being written"),
-            "latency": Command(self._latency, "where the milliseconds go", admins_only=True),
-        }
 
     async def run(self, name: str, message: Message, *, admin: bool) -> Said:
         """Run the command ``name`` of ``message``."""
-        command = self._table.get(name)
+        command = next((command for command in COMMANDS if command.name == name), None)
         if command is None:
             return Said(words.UNKNOWN_COMMAND.format(name=name), private=True)
         if command.admins_only and not admin:
             return Said(words.ADMINS_ONLY, private=True)
-        return await command.run(message, admin)
+        return await TABLE[name](self, message, admin)
 
-    async def _help(self, message: Message, admin: bool) -> Said:
-        known = {name: command for name, command in self._table.items() if admin or not command.admins_only}
-        return Said("\n".join(f"/{name}: {command.about}" for name, command in known.items()), private=True)
+    async def help(self, message: Message, admin: bool) -> Said:
+        """List what the author may use."""
+        mine = [command for command in COMMANDS if admin or not command.admins_only]
+        return Said("\n".join(f"/{command.name}: {command.about}" for command in mine), private=True)
 
-    async def _new(self, message: Message, admin: bool) -> Said:
+    async def new(self, message: Message, admin: bool) -> Said:
+        """Forget what was said in the conversation."""
         await self._store.reset(message.conversation.key)
         return Said(words.NEW)
 
-    async def _stop(self, message: Message, admin: bool) -> Said:
+    async def stop(self, message: Message, admin: bool) -> Said:
+        """Stop the answers of the conversation that the author may stop."""
         theirs = [
             ticket
             for ticket in self._sessions.tickets
@@ -86,7 +74,8 @@ class Commands:
             ticket.stop()
         return Said(words.STOPPED if theirs else words.NOTHING_TO_STOP, private=True)
 
-    async def _latency(self, message: Message, admin: bool) -> Said:
+    async def latency(self, message: Message, admin: bool) -> Said:
+        """Show the times of the last hour and day, with a chart when there are any."""
         now = self._clock.wall()
         day = await self._store.timings(now - DAY)
         hour = [timing for timing in day if timing.at >= now - HOUR]
@@ -94,6 +83,15 @@ class Commands:
         text = report(hour, day, self._host.info, gauges)
         files = (File("latency.png", await asyncio.to_thread(draw, day, now)),) if day else ()
         return Said(text, files, private=True)
+
+
+TABLE: Mapping[str, Callable[[Commands, Message, bool], Awaitable[Said]]] = {
+    "new": Commands.new,
+    "stop": Commands.stop,
+    "help": Commands.help,
+    "latency": Commands.latency,
+}
+"""What each of `COMMANDS` does; the last argument says whether the author is an admin."""
 
 
 def may_stop(ticket: Ticket, person: int, *, admin: bool) -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from clawdbot import words
-from clawdbot.commands import called, may_stop
+from clawdbot.chat import COMMANDS
+from clawdbot.commands import TABLE, called, may_stop
 from clawdbot.sessions import Ticket
 from clawdbot.testing.rig import ADA, ADMIN, Rig, question, slow, turns
 
@@ -32,13 +33,18 @@ def test_a_command_is_a_name_behind_a_slash(text: str, expected: str) -> None:
     assert called(text) == expected
 
 
+def test_every_command_of_the_menus_does_something() -> None:
+    """And nothing can be done that no menu shows."""
+    assert list(TABLE) == [command.name for command in COMMANDS]
+
+
 async def test_help_lists_what_the_asker_may_use(rig: NewRig) -> None:
     bot = rig()
     async with bot.running():
         user, admin = bot.platform.say("/help", ADA), bot.platform.say("/help", ADMIN)
         await bot.idle()
 
-    assert [line.split(":")[0] for line in user.screen.texts[0].splitlines()] == ["/help", "/new", "/stop"]
+    assert [line.split(":")[0] for line in user.screen.texts[0].splitlines()] == ["/new", "/stop", "/help"]
     assert "/latency: " in admin.screen.texts[0]
     assert user.screen.frames[0].private
 

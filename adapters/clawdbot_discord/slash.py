@@ -1,38 +1,25 @@
-"""The slash commands: what they are called, and how Discord learns of them."""
+"""The slash commands: how Discord learns of them."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 import discord
 from discord import app_commands
 
+from clawdbot.chat import COMMANDS, Command
+
 Called = Callable[[discord.Interaction, str], Awaitable[None]]
 """Takes the name of the command that a person called."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slash:
-    """One command of the menu."""
-
-    name: str
-    description: str
-
-
-COMMANDS = (
-    Slash("latency", "Shows where the time of recent answers went"),
-    Slash("new", "Begins a new conversation: what was said before is forgotten"),
-    Slash("stop", "Stops the answer that is being written"),
-    Slash("help", "Says what this bot can do"),
-)
 PRIVATE = True
 """Whether a command whose answer takes its time is acknowledged for the caller's eyes only; all of these are."""
 
 
 def fill(tree: app_commands.CommandTree[Any], called: Called) -> None:
     """Put every command into ``tree``; each calls ``called``."""
-    for slash in COMMANDS:
-        tree.add_command(_command(slash, called))
+    for command in COMMANDS:
+        tree.add_command(_slash(command, called))
 
 
 async def register(tree: app_commands.CommandTree[Any], guild: discord.Object | None) -> bool:
@@ -50,11 +37,11 @@ async def register(tree: app_commands.CommandTree[Any], guild: discord.Object | 
     return True
 
 
-def _command(slash: Slash, called: Called) -> app_commands.Command[Any, ..., None]:
+def _slash(command: Command, called: Called) -> app_commands.Command[Any, ..., None]:
     async def call(interaction: discord.Interaction) -> None:
-        await called(interaction, slash.name)
+        await called(interaction, command.name)
 
-    return app_commands.Command(name=slash.name, description=slash.description, callback=call)
+    return app_commands.Command(name=command.name, description=command.about, callback=call)
 
 
 def _essence(command: Any) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from telegram.error import InvalidToken, TelegramError
 from telegram.ext import Updater
 from telegram.request import HTTPXRequest
 
-from clawdbot.chat import Receive
+from clawdbot.chat import COMMANDS, Receive
 from clawdbot.clock import Clock, SystemClock, until
 from clawdbot.errors import AdapterError, Unauthorized, Unreachable
 from clawdbot_telegram.calls import Calls
@@ -27,12 +27,6 @@ from clawdbot_telegram.updates import KINDS, understood
 
 logger = logging.getLogger(__name__)
 
-MENU = (
-    BotCommand("new", "Start a new conversation"),
-    BotCommand("stop", "Stop the answer that is being written"),
-    BotCommand("latency", "Where the time of the answers went (for admins)"),
-    BotCommand("help", "What this bot can do"),
-)
 TOKEN = re.compile(r"\d+:[\w-]+")
 HOW_TO_GET_A_TOKEN = (
     "Ask @BotFather on Telegram for one (/newbot, or /token for a bot that exists) and put it into the environment "
@@ -168,8 +162,9 @@ class TelegramAdapter:
 
 async def offer_menu(bot: Bot) -> None:
     """Put the commands into the menus of private chats and of groups. Raises `TelegramError`."""
-    await bot.set_my_commands(MENU, scope=BotCommandScopeAllPrivateChats())
-    await bot.set_my_commands(MENU, scope=BotCommandScopeAllGroupChats())
+    menu = [BotCommand(command.name, command.about) for command in COMMANDS]
+    await bot.set_my_commands(menu, scope=BotCommandScopeAllPrivateChats())
+    await bot.set_my_commands(menu, scope=BotCommandScopeAllGroupChats())
 
 
 async def unimportant(call: Coroutine[Any, Any, object]) -> None:

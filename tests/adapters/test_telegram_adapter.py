@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from pydantic import SecretStr
 
-from clawdbot.chat import Edited, Event, Frame, Pressed, Reply, State
+from clawdbot.chat import COMMANDS, Edited, Event, Frame, Pressed, Reply, State
 from clawdbot.errors import AdapterError, Unauthorized, Unreachable
 from clawdbot.testing.contract import Ears
 from clawdbot.testing.faults import Fault, Trouble
@@ -200,7 +200,7 @@ class TestStart:
         assert not isinstance(failed.value, Unauthorized)
 
     async def test_the_menus_offer_the_commands(self, sim: SimTelegram) -> None:
-        names = ["new", "stop", "latency", "help"]
+        names = [command.name for command in COMMANDS]
         async with serving(sim):
             await sim.until(lambda: sim.menus == {"all_private_chats": names, "all_group_chats": names})
 
