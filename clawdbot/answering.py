@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from hashlib import blake2s
 
@@ -11,8 +11,10 @@ from clawdbot.chat import Message, Reply, State
 from clawdbot.clock import Clock
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
+from clawdbot.engine.admission import Admission, Place, Standing
 from clawdbot.engine.host import EngineHost
 from clawdbot.engine.protocol import Chunk, Engine, Request, Sampling, Usage
+from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError
 from clawdbot.latency import Timing
 from clawdbot.prompt import Prompt, compose, room
@@ -87,6 +89,7 @@ class Answering:
         store: Store,
         host: EngineHost,
         sessions: Sessions,
+        admission: Admission,
         budgets: Budgets,
         clock: Clock,
         style: Style,
@@ -96,10 +99,14 @@ class Answering:
         self._store = store
         self._host = host
         self._sessions = sessions
+        self._admission = admission
         self._budgets = budgets
         self._clock = clock
         self._style = style
         self._observe = observe
+        self._reuse = Reuse()
+        self._read_by: Engine | None = None
+        """The engine whose prefix cache ``_reuse`` is about."""
 
     async def answer(
         self, ticket: Ticket, message: Message, reply: Reply, number: int, posts: Sequence[str] | None = None
@@ -145,14 +152,13 @@ class Answering:
         """Let the question have its turn, which ``stack`` keeps, and the engine write the answer into ``draft``."""
         try:
             if ahead := self._sessions.ahead(ticket):
-                live.wait(words.IN_LINE.format(ahead=ahead))
+                live.wait(_in_line(Standing(ahead - 1, None)))  # the first of them is not in line, it is answered
                 if self._host.ready:  # what is too long for any prompt need not wait to be told so
                     await self._compose(await self._host.engine(), [], message)
             # Held until the answer is in the history: the next question's prompt has to see it.
             await stack.enter_async_context(self._sessions.turn(ticket))
-            async with self._sessions.slot():
-                live.wait("")
-                await self._write(draft, message, live)
+            live.wait("")
+            await self._write(draft, message, live)
         except PromptTooLong as error:
             draft.text = words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
             draft.failure = State.FAILED
@@ -183,16 +189,35 @@ class Answering:
         draft.model = engine.info.model
         made = await self._compose(engine, await self._store.history(message.conversation.key, draft.model), message)
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
-        draft.admitted = draft.asked = self._clock.now()
-        request = Request(f"{key_of(message)}-{draft.asked:.6f}", made.tokens, self._style.sampling)
-        async with aclosing(engine.generate(request)) as chunks:
-            async for chunk in chunks:
-                draft.take(chunk, self._clock.now())
-                live.show(draft.text)
-                if live.lost is not None:
-                    # Nobody can see it any more; closing the generator ends the request.
-                    draft.failure = State.INTERRUPTED
-                    return
+        async with self._place(engine, made.tokens, message, live) as place:
+            live.wait("")
+            draft.admitted = draft.asked = self._clock.now()
+            request = Request(f"{key_of(message)}-{draft.asked:.6f}", made.tokens, self._style.sampling)
+            async with aclosing(engine.generate(request)) as chunks:
+                async for chunk in chunks:
+                    place.started()
+                    draft.take(chunk, self._clock.now())
+                    live.show(draft.text)
+                    if live.lost is not None:
+                        # Nobody can see it any more; closing the generator ends the request.
+                        draft.failure = State.INTERRUPTED
+                        return
+        self._reuse.remember(message.conversation.key, made.tokens, draft.tokens)
+
+    def _place(
+        self, engine: Engine, prompt: Sequence[int], message: Message, live: LiveReply
+    ) -> AbstractAsyncContextManager[Place]:
+        """A place in the engine, with the reader told how long it takes to get one."""
+        if engine is not self._read_by:
+            self._read_by = engine
+            self._reuse.forget()
+        cost = self._reuse.uncached(message.conversation.key, prompt)
+        return self._admission.place(
+            f"{message.conversation.platform}:{message.author.id}",
+            cost,
+            long=cost > (engine.info.long_prefill or engine.info.step_budget),
+            tell=lambda standing: live.wait(_in_line(standing)),
+        )
 
     async def _compose(self, engine: Engine, history: Sequence[Turn], message: Message) -> Prompt:
         style = self._style
@@ -241,6 +266,12 @@ class Answering:
             output_tokens=usage.output_tokens if usage else len(draft.tokens),
             state=state.value,
         )
+
+
+def _in_line(standing: Standing) -> str:
+    if standing.seconds is None:
+        return words.IN_LINE.format(number=standing.ahead + 1)
+    return words.IN_LINE_FOR.format(number=standing.ahead + 1, seconds=max(1, round(standing.seconds)))
 
 
 async def _finish(live: LiveReply, text: str, state: State) -> None:

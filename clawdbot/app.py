@@ -16,6 +16,7 @@ from clawdbot.clock import Clock
 from clawdbot.commands import Commands
 from clawdbot.config import Settings
 from clawdbot.delivery.pace import Budgets
+from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.host import EngineHost, OpenEngine
 from clawdbot.engine.protocol import Sampling
 from clawdbot.errors import AdapterError, Unauthorized
@@ -133,6 +134,10 @@ def _capacity(settings: Settings) -> Capacity:
     return Capacity(chosen.concurrent, chosen.waiting, chosen.queue, chosen.busy)
 
 
+def _policy(settings: Settings) -> Policy:
+    return Policy(settings.sessions.concurrent, settings.engine.max_long_prefills, settings.sessions.patience)
+
+
 def _bot(
     settings: Settings,
     store: Store,
@@ -158,6 +163,7 @@ def _bot(
             store=store,
             host=host,
             sessions=sessions,
+            admission=Admission(_policy(settings), clock),
             budgets=budgets,
             clock=clock,
             style=style,

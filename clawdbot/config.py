@@ -46,6 +46,8 @@ class EngineSettings(Section):
     model: str = "demo"
     """"demo", a folder, or a name on the Hugging Face hub."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    max_long_prefills: Count = 1
+    """Long prompts that the engine reads at the same time; the others wait."""
     start_timeout: float = Field(900.0, gt=0)
     """Seconds, a first download of the model included."""
     args: Mapping[str, Any] = {}
@@ -72,6 +74,8 @@ class SessionSettings(Section):
     """Answers being generated at the same time, over all conversations."""
     waiting: Count = 128
     """Questions that wait, over all conversations; further ones are refused."""
+    patience: float = Field(30.0, gt=0)
+    """Seconds of waiting after which nothing that came later overtakes a question."""
     queue: int = Field(4, ge=0)
     """Questions that wait in one conversation; further ones are refused."""
     busy: Literal["queue", "refuse"] = "queue"

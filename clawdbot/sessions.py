@@ -101,7 +101,6 @@ class Sessions:
     def __init__(self, capacity: Capacity, clock: Clock) -> None:
         self._capacity = capacity
         self._clock = clock
-        self._slots = asyncio.Semaphore(capacity.concurrent)
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tickets: dict[Ticket, asyncio.Task[None]] = {}
         """Answers from being accepted to being finished, oldest first."""
@@ -129,11 +128,9 @@ class Sessions:
         return None
 
     def ahead(self, ticket: Ticket) -> int:
-        """How many answers are before it: in its own conversation, and for want of a slot."""
-        older = list(itertools.takewhile(lambda other: other is not ticket, self._tickets))
-        own = sum(other.conversation == ticket.conversation for other in older)
-        unwritten = sum(not other.written for other in older)
-        return max(own, unwritten - self._capacity.concurrent + 1, 0)
+        """How many answers of its conversation are before it."""
+        older = itertools.takewhile(lambda other: other is not ticket, self._tickets)
+        return sum(other.conversation == ticket.conversation for other in older)
 
     def start(self, ticket: Ticket, work: Work, apologise: Work) -> asyncio.Task[None]:
         """Run ``work`` as the ticket's task; ``apologise`` when it fails in a way that nobody foresaw."""
@@ -150,12 +147,8 @@ class Sessions:
         return task
 
     def turn(self, ticket: Ticket) -> AbstractAsyncContextManager[None]:
-        """Its conversation's turn. It comes before a slot: the other order lets one conversation eat every slot."""
+        """Its conversation's turn; a place in the engine comes after it, or one conversation could eat every place."""
         return self._turns[ticket.conversation]
-
-    def slot(self) -> AbstractAsyncContextManager[None]:
-        """One of the places where answers are made. Give it back before the delivery, which may take hours."""
-        return self._slots
 
     async def idle(self) -> None:
         """Return when nothing is under way."""

@@ -5,7 +5,8 @@ REFUSED = "I only talk to people I know. The owner of this bot can add you: your
 
 LOADING = "The model is still loading. Your question is kept and will be answered."
 RESTARTING = "The model had to be restarted. Your question is kept and will be answered."
-IN_LINE = "{ahead} before you. Your question is kept and will be answered."
+IN_LINE = "You are number {number} in line. Your question is kept and will be answered."
+IN_LINE_FOR = "You are number {number} in line, about {seconds} s. Your question is kept and will be answered."
 
 BUSY = "I am still answering here. Ask again when that is done, or send /stop."
 FULL = "Too many questions are waiting ({waiting:,}). Please ask again in a minute."

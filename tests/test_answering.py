@@ -120,7 +120,7 @@ async def test_one_conversation_does_not_hold_up_another(rig: NewRig) -> None:
 
 
 async def test_no_more_answers_are_made_at_once_than_there_are_slots(rig: NewRig) -> None:
-    """Whoever waits is told how many are before him, once it is worth a message; the notice becomes the answer."""
+    """Whoever waits is told his place in the line, once it is worth a message; the notice becomes the answer."""
     bot = rig(slow, sessions=SessionSettings(concurrent=2))
     async with bot.running():
         answers = [bot.platform.say("Count", chat=chat) for chat in range(4)]
@@ -128,12 +128,53 @@ async def test_no_more_answers_are_made_at_once_than_there_are_slots(rig: NewRig
         assert len(bot.engine.running) == 2
         assert answers[2].screen.texts == answers[3].screen.texts == []
         await bot.advance(0.2)
-        assert answers[2].screen.texts == [words.IN_LINE.format(ahead=1)]
-        assert answers[3].screen.texts == [words.IN_LINE.format(ahead=2)]
+        assert answers[2].screen.texts == [words.IN_LINE.format(number=1)]
+        assert answers[3].screen.texts == [words.IN_LINE.format(number=2)]
         assert answers[3].screen.states == [State.WAITING]
         await bot.idle()
 
     assert [answer.screen.texts for answer in answers] == [["One two three four."]] * 4
+
+
+async def test_a_short_question_passes_long_ones_that_wait(rig: NewRig) -> None:
+    """One long prompt is read at a time; a "hi" in another chat does not wait behind pasted documents."""
+    bot = rig(slow)
+    async with bot.running():
+        for chat in range(3):
+            bot.platform.say("word " * 600, chat=chat)
+        await bot.rest()
+        bot.platform.say("hi", chat=9)
+        await bot.rest()
+
+        asked = [question(request.prompt) for request in bot.requests]
+        assert [len(text) > 100 for text in asked] == [True, False]
+
+
+async def test_the_next_long_question_is_read_when_the_last_one_is(rig: NewRig) -> None:
+    """At its first word, not at its end."""
+    bot = rig(slow)
+    async with bot.running():
+        for chat in range(2):
+            bot.platform.say("word " * 600, chat=chat)
+        await bot.advance(0.9)
+        before = len(bot.requests)
+        await bot.advance(0.2)
+
+        assert (before, len(bot.requests)) == (1, 2)
+
+
+async def test_a_follow_up_to_a_long_question_is_short(rig: NewRig) -> None:
+    """What the engine has read already costs nothing, so it does not wait behind a long prompt."""
+    bot = rig(slow)
+    async with bot.running():
+        bot.platform.say("word " * 600, chat=1)
+        await bot.idle()
+        bot.platform.say("word " * 600, chat=2)
+        await bot.rest()
+        bot.platform.say("And then?", chat=1)
+        await bot.rest()
+
+        assert question(bot.requests[-1].prompt) == "And then?"
 
 
 async def test_one_conversation_takes_one_slot_however_much_it_asks(rig: NewRig) -> None:

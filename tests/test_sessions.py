@@ -233,13 +233,13 @@ async def test_what_is_written_takes_no_place(sessions: MakeSessions) -> None:
     await small.close()
 
 
-async def test_ahead_counts_the_own_conversation_and_the_slots(sessions: MakeSessions) -> None:
+async def test_ahead_counts_the_own_conversation(sessions: MakeSessions) -> None:
     two = sessions(concurrent=2)
     tickets = [ticket(conversation) for conversation in ("a", "a", "b", "c", "a")]
     for each in tickets:
         two.start(each, forever, nothing)
 
-    assert [two.ahead(each) for each in tickets] == [0, 1, 1, 2, 3]
+    assert [two.ahead(each) for each in tickets] == [0, 1, 0, 0, 2]
     await two.close()
 
 
@@ -268,7 +268,7 @@ async def test_a_stop_in_line_lets_the_others_move_up(sessions: MakeSessions) ->
     go_on = asyncio.Event()
 
     async def work(own: Ticket) -> None:
-        async with own, some.turn(own), some.slot():
+        async with own, some.turn(own):
             order.append(own.message_id)
             await go_on.wait()
 

@@ -1,0 +1,200 @@
+"""Who enters the engine next: short prompts past long ones, long ones not for ever, nobody more than a fair share.
+
+vLLM serves waiting prompts in order, and a long prefill that runs takes its part of every step. What this adds is the
+moment at which a request is handed over; scheduling stays vLLM's. `Line` decides and needs no clock and no wire;
+`Admission` puts the waiting around it.
+"""
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from clawdbot.clock import Clock
+
+LEARNING = 0.3
+"""How much the latest reading of a long prompt counts in the estimate of the speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is let in together."""
+
+    concurrent: int
+    """Answers in the engine at the same time."""
+    max_long_prefills: int
+    """Long prompts that are being read at the same time."""
+    patience: float
+    """Seconds of waiting after which nothing that came later enters before a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A request that wants to enter."""
+
+    number: int
+    """Grows with every request."""
+    user: str
+    cost: int
+    """Its prompt's uncached tokens."""
+    long: bool
+    """Whether reading them takes more than a share of one step."""
+    at: float
+    """When it came, seconds of `Clock.now`."""
+
+
+class Line:
+    """The state of admission and every decision about it; no method waits."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._waiting: dict[int, Wish] = {}
+        self._inside: dict[int, Wish] = {}
+        """In the engine, from entering to the end of the answer."""
+        self._reading: set[int] = set()
+        """Those of them that are long and have no first token yet."""
+
+    def __len__(self) -> int:
+        """How many are waiting or inside."""
+        return len(self._waiting) + len(self._inside)
+
+    @property
+    def inside(self) -> Iterable[Wish]:
+        """The requests in the engine."""
+        return self._inside.values()
+
+    @property
+    def being_read(self) -> list[Wish]:
+        """The long prompts that are being read."""
+        return [self._inside[number] for number in self._reading]
+
+    def arrive(self, wish: Wish) -> None:
+        """Put a request into the line."""
+        self._waiting[wish.number] = wish
+
+    def started(self, number: int) -> bool:
+        """The first token of a request is there: its prompt is read. Whether it was a long one."""
+        was_long = number in self._reading
+        self._reading.discard(number)
+        return was_long
+
+    def leave(self, number: int) -> None:
+        """A request is finished, failed or cancelled, wherever it was."""
+        self._waiting.pop(number, None)
+        self._inside.pop(number, None)
+        self._reading.discard(number)
+
+    def admit(self, now: float) -> list[int]:
+        """Let in whoever may enter now, in this order."""
+        entered = []
+        while (wish := self._next(now)) is not None:
+            del self._waiting[wish.number]
+            self._inside[wish.number] = wish
+            if wish.long:
+                self._reading.add(wish.number)
+            entered.append(wish.number)
+        return entered
+
+    def order(self, now: float) -> list[Wish]:
+        """Who waits: out of patience first, as they came; the others by cost, which age lessens."""
+
+        def rank(wish: Wish) -> tuple[float, int]:
+            left = max(0.0, 1 - (now - wish.at) / self._policy.patience)
+            return (wish.cost * left, wish.number)
+
+        return sorted(self._waiting.values(), key=rank)
+
+    def _next(self, now: float) -> Wish | None:
+        if len(self._inside) >= self._policy.concurrent:
+            return None
+        order = self.order(now)
+        fair = [wish for wish in order if not self._over_share(wish)]
+        for wish in fair or order:
+            if not wish.long or len(self._reading) < self._policy.max_long_prefills:
+                return wish
+        return None
+
+    def _over_share(self, wish: Wish) -> bool:
+        """Whether its user has a fair share of the places inside already."""
+        users = {one.user for one in (*self._waiting.values(), *self._inside.values())}
+        share = max(1, self._policy.concurrent // len(users))
+        return Counter(one.user for one in self._inside.values())[wish.user] >= share
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a waiting request stands."""
+
+    ahead: int
+    """How many would enter before it."""
+    seconds: float | None
+    """About how long that takes; None as long as nobody knows how fast prompts are read."""
+
+
+class Admission:
+    """Lets requests into the engine in the order that `Line` decides; shared by all conversations."""
+
+    def __init__(self, policy: Policy, clock: Clock) -> None:
+        self._line = Line(policy)
+        self._clock = clock
+        self._numbers = itertools.count()
+        self._waiting: dict[int, tuple[asyncio.Event, Callable[[Standing], None]]] = {}
+        """What lets each waiting request in, and whom to tell where it stands."""
+        self._speed: float | None = None
+        """Tokens of long prompts read a second, as seen lately; None before the first."""
+
+    @asynccontextmanager
+    async def place(
+        self, user: str, cost: int, *, long: bool, tell: Callable[[Standing], None]
+    ) -> AsyncIterator["Place"]:
+        """A place in the engine for the time of the block; see `Wish`.
+
+        ``tell`` is called with every change as long as the place is waited for. The place is given back however the
+        block ends, also while it is waited for.
+        """
+        wish = Wish(next(self._numbers), user, cost, long, self._clock.now())
+        entrance = asyncio.Event()
+        self._waiting[wish.number] = (entrance, tell)
+        self._line.arrive(wish)
+        try:
+            self._admit()
+            await entrance.wait()
+            yield Place(self, wish, self._clock.now())
+        finally:
+            self._waiting.pop(wish.number, None)
+            self._line.leave(wish.number)
+            self._admit()
+
+    def started(self, wish: Wish, entered: float) -> None:
+        """Its prompt is read, which took from ``entered`` until now."""
+        seconds = self._clock.now() - entered
+        if self._line.started(wish.number) and seconds > 0:
+            seen = wish.cost / seconds
+            self._speed = seen if self._speed is None else self._speed + LEARNING * (seen - self._speed)
+        self._admit()
+
+    def _admit(self) -> None:
+        for number in self._line.admit(self._clock.now()):
+            self._waiting.pop(number)[0].set()
+        tokens = sum(wish.cost for wish in self._line.being_read)
+        for ahead, wish in enumerate(self._line.order(self._clock.now())):
+            self._waiting[wish.number][1](Standing(ahead, tokens / self._speed if self._speed else None))
+            tokens += wish.cost
+
+
+class Place:
+    """A request's place in the engine."""
+
+    def __init__(self, admission: Admission, wish: Wish, entered: float) -> None:
+        self._admission = admission
+        self._wish = wish
+        self._entered = entered
+        self._started = False
+
+    def started(self) -> None:
+        """Tell that the first token is there; only the first time counts."""
+        if not self._started:
+            self._started = True
+            self._admission.started(self._wish, self._entered)
