@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from clawdbot.engine import arguments, pretrained
@@ -108,7 +109,7 @@ async def open_vllm(model: str, device: str, args: Mapping[str, Any]) -> AsyncIt
     # Importing and starting happen in threads one after the other: vLLM keeps an exception of its import, which keeps
     # the frames below it, and an engine in one of those would outlive its `close`.
     await _in_thread(_import)
-    engine = await _in_thread(lambda: _start(model, device, args))
+    engine = await _in_thread(lambda: _start(model, device, args), unwanted=lambda late: late.close())
     try:
         await _warm_up(engine)
         yield engine
@@ -117,8 +118,11 @@ async def open_vllm(model: str, device: str, args: Mapping[str, Any]) -> AsyncIt
         await asyncio.shield(asyncio.to_thread(engine.close))
 
 
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Run ``work`` in a thread that does not keep the process alive: Ctrl-C ends the bot also while a model loads."""
+async def _in_thread(work: Callable[[], T], unwanted: Callable[[T], object] = lambda made: None) -> T:
+    """Run ``work`` in a thread that does not keep the process alive: Ctrl-C ends the bot also while a model loads.
+
+    What ``work`` makes when nobody waits for it any more goes to ``unwanted``, in a thread too.
+    """
     loop = asyncio.get_running_loop()
     outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
     outcome.set_running_or_notify_cancel()  # whoever gives up waiting must not cancel what the thread fills in
@@ -130,7 +134,16 @@ async def _in_thread(work: Callable[[], T]) -> T:
             outcome.set_exception(error)
 
     threading.Thread(target=run, name="engine start", daemon=True).start()
-    return await asyncio.wrap_future(outcome, loop=loop)
+    try:
+        return await asyncio.wrap_future(outcome, loop=loop)
+    except asyncio.CancelledError:
+        outcome.add_done_callback(partial(_discard, unwanted))
+        raise
+
+
+def _discard(unwanted: Callable[[T], object], outcome: concurrent.futures.Future[T]) -> None:
+    if outcome.exception() is None:
+        threading.Thread(target=unwanted, args=(outcome.result(),), name="engine end", daemon=True).start()
 
 
 async def _warm_up(engine: VllmEngine) -> None:

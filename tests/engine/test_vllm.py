@@ -29,3 +29,45 @@ async def test_a_start_that_nobody_waits_for_any_more_ends_in_silence(monkeypatc
     await asyncio.to_thread(threads[0].join, 10)
 
     assert not threads[0].is_alive()
+
+
+class Loaded:
+    """An engine as far as opening sees it."""
+
+    def __init__(self) -> None:
+        self.closed = threading.Event()
+
+    def close(self) -> None:
+        """End its processes."""
+        self.closed.set()
+
+
+@pytest.mark.parametrize("given_up", ["while it loads", "in the moment it is there"])
+async def test_an_engine_that_comes_up_when_nobody_waits_any_more_is_closed(
+    monkeypatch: pytest.MonkeyPatch, given_up: str
+) -> None:
+    """A start that took too long is tried again, and there is no memory for two."""
+    begun, go_on = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+    engine = Loaded()
+
+    def start(model: str, device: str, args: object) -> Loaded:
+        threads.append(threading.current_thread())
+        begun.set()
+        go_on.wait(10)
+        return engine
+
+    monkeypatch.setattr(vllm, "prepare_environment", lambda: None)
+    monkeypatch.setattr(vllm, "_import", lambda: None)
+    monkeypatch.setattr(vllm, "_start", start)
+    opening = asyncio.ensure_future(vllm.open_vllm("m", "cpu", {}).__aenter__())
+    await asyncio.to_thread(begun.wait, 10)
+    if given_up == "in the moment it is there":
+        go_on.set()
+        threads[0].join(10)  # and the loop has not looked yet
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    go_on.set()
+
+    assert await asyncio.to_thread(engine.closed.wait, 10)
