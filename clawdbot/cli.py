@@ -135,7 +135,9 @@ def _opener(settings: Settings) -> OpenEngine:
             try:
                 async with asyncio.timeout(chosen.start_timeout):
                     model = await asyncio.to_thread(models.resolve, chosen.model, Lines(sys.stderr))
-                    engine = await stack.enter_async_context(open_vllm(model, chosen.device, chosen.args))
+                    engine = await stack.enter_async_context(
+                        open_vllm(model, chosen.device, chosen.args, chosen.profile)
+                    )
             except TimeoutError as error:
                 reason = f"The engine did not start within {chosen.start_timeout:g} s."
                 raise EngineUnavailable(reason, "Set [engine] start_timeout higher if it needs longer.") from error

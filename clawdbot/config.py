@@ -46,6 +46,8 @@ class EngineSettings(Section):
     model: str = "demo"
     """"demo", a folder, or a name on the Hugging Face hub."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    profile: Literal["balanced", "snappy", "throughput"] = "balanced"
+    """What the engine's steps are cut for; `args` come before it."""
     max_long_prefills: Count = 1
     """Long prompts that the engine reads at the same time; the others wait."""
     start_timeout: float = Field(900.0, gt=0)

@@ -2,7 +2,8 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from clawdbot.errors import ConfigError
 
@@ -19,15 +20,38 @@ DEFAULTS_CPU: Mapping[str, Any] = {
     # A share of all RAM there, checked at start; 0.92, vLLM's own default, fails on a shared machine.
     "gpu_memory_utilization": 0.3,
     "max_num_seqs": 16,
-    "max_num_batched_tokens": 128,
-    "long_prefill_token_threshold": 64,
 }
-DEFAULTS_CUDA: Mapping[str, Any] = {
-    "gpu_memory_utilization": 0.9,
-    "max_num_batched_tokens": 2048,
-    "long_prefill_token_threshold": 1024,
-}
+DEFAULTS_CUDA: Mapping[str, Any] = {"gpu_memory_utilization": 0.9}
 DEFAULTS: Mapping[str, Any] = {"enable_chunked_prefill": True, "use_tqdm_on_load": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """How prompts are cut into steps; the smaller, the sooner a short prompt gets its turn beside a long one."""
+
+    step: int
+    """`max_num_batched_tokens`: the most tokens of one step."""
+    long: int
+    """`long_prefill_token_threshold`: the most tokens of a step for one long prompt; 0 is no bound."""
+
+
+Profile = Literal["balanced", "snappy", "throughput"]
+
+# Measured, see docs/benchmarks.md. Fewer than 128 tokens a step cost a CPU a third of its throughput.
+CHUNKS_CPU: Mapping[Profile, Chunks] = {
+    "balanced": Chunks(128, 64),
+    "snappy": Chunks(128, 32),
+    "throughput": Chunks(512, 0),
+}
+CHUNKS_CUDA: Mapping[Profile, Chunks] = {
+    "balanced": Chunks(2048, 1024),
+    "snappy": Chunks(2048, 512),
+    "throughput": Chunks(8192, 0),
+}
+
+# A step that mixes reading and writing costs about 17 ms of host time unless its size has a CUDA graph, and vLLM
+# captures none above 512 tokens by itself. The sizes between are what a chunk and some running answers add up to.
+GRAPH_SIZES = (1, 2, 4, *range(8, 257, 8), *range(272, 513, 16), 576, 640, 768, 1024, 1088, 1280, 1536, 2048)
 
 
 def check_names(args: Iterable[str], known: Iterable[str]) -> None:
@@ -42,12 +66,17 @@ def check_names(args: Iterable[str], known: Iterable[str]) -> None:
         raise ConfigError("[engine.args]", *faults)
 
 
-def complete(chosen: Mapping[str, Any], *, on_cpu: bool, limit: int) -> dict[str, Any]:
+def complete(chosen: Mapping[str, Any], *, on_cpu: bool, limit: int, profile: Profile = "balanced") -> dict[str, Any]:
     """All arguments but the model: ``chosen`` by the admin, defaults for the rest that do not contradict them.
 
     ``limit``: the most tokens of context that the model was made for.
     """
-    merged = {**DEFAULTS, **(DEFAULTS_CPU if on_cpu else DEFAULTS_CUDA), **chosen}
+    chunks = (CHUNKS_CPU if on_cpu else CHUNKS_CUDA)[profile]
+    sizes = {_STEP: chunks.step, _LONG: chunks.long}
+    merged = {**DEFAULTS, **(DEFAULTS_CPU if on_cpu else DEFAULTS_CUDA), **sizes, **chosen}
+    if not on_cpu and profile != "throughput" and merged["enable_chunked_prefill"]:
+        graphs = [size for size in GRAPH_SIZES if size <= merged[_STEP]]
+        merged.setdefault("compilation_config", {"cudagraph_capture_sizes": graphs})
     if on_cpu:
         merged.setdefault("max_model_len", min(CPU_CONTEXT, limit))
     if not merged["enable_chunked_prefill"]:

@@ -100,7 +100,9 @@ class VllmEngine:
 
 
 @asynccontextmanager
-async def open_vllm(model: str, device: str, args: Mapping[str, Any]) -> AsyncIterator[VllmEngine]:
+async def open_vllm(
+    model: str, device: str, args: Mapping[str, Any], profile: arguments.Profile = "balanced"
+) -> AsyncIterator[VllmEngine]:
     """Start vLLM with ``model`` (a folder or a hub name) and further ``AsyncEngineArgs`` fields.
 
     Raises `EngineUnavailable` with a remedy, or `ConfigError` for arguments that this vLLM does not know.
@@ -109,7 +111,7 @@ async def open_vllm(model: str, device: str, args: Mapping[str, Any]) -> AsyncIt
     # Importing and starting happen in threads one after the other: vLLM keeps an exception of its import, which keeps
     # the frames below it, and an engine in one of those would outlive its `close`.
     await _in_thread(_import)
-    engine = await _in_thread(lambda: _start(model, device, args), unwanted=lambda late: late.close())
+    engine = await _in_thread(lambda: _start(model, device, args, profile), unwanted=lambda late: late.close())
     try:
         await _warm_up(engine)
         yield engine
@@ -179,7 +181,7 @@ def _import() -> None:
         raise EngineUnavailable(f"vLLM cannot be imported ({error}).", remedy) from error
 
 
-def _start(model: str, device: str, args: Mapping[str, Any]) -> VllmEngine:
+def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.Profile) -> VllmEngine:
     """Start everything; takes seconds to minutes."""
     from vllm import __version__
     from vllm.engine.arg_utils import AsyncEngineArgs
@@ -192,7 +194,7 @@ def _start(model: str, device: str, args: Mapping[str, Any]) -> VllmEngine:
     if on_cpu:
         for name, value in _ENVIRONMENT_CPU.items():
             os.environ.setdefault(name, value)
-    completed = arguments.complete(args, on_cpu=on_cpu, limit=pretrained.context_of(model))
+    completed = arguments.complete(args, on_cpu=on_cpu, limit=pretrained.context_of(model), profile=profile)
     try:
         with sheltered():
             llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **completed))
