@@ -9,12 +9,12 @@ from contextlib import suppress
 from typing import Any
 
 import httpx
-from telegram import Bot, BotCommand, BotCommandScopeAllGroupChats, BotCommandScopeAllPrivateChats, Update
+from telegram import Bot, BotCommand, BotCommandScopeAllGroupChats, BotCommandScopeAllPrivateChats, Update, User
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import Updater
 from telegram.request import HTTPXRequest
 
-from clawdbot.chat import COMMANDS, Receive
+from clawdbot.chat import COMMANDS, Event, Receive
 from clawdbot.clock import Clock, SystemClock, until
 from clawdbot.errors import AdapterError, Unauthorized, Unreachable
 from clawdbot_telegram.calls import Calls
@@ -148,7 +148,7 @@ class TelegramAdapter:
 
     def _take(self, update: Update, received_at: float, receive: Receive) -> Awaitable[None] | None:
         bot = self._connected()
-        found = understood(update, bot.bot, received_at)
+        found = heard(update, bot.bot, received_at)
         durable = receive(found[0], self._reply(found[1])) if found else None
         if update.callback_query:
             self._spawn(bot.answer_callback_query(update.callback_query.id))
@@ -158,6 +158,18 @@ class TelegramAdapter:
         errand = asyncio.create_task(unimportant(call))
         self._errands.add(errand)
         errand.add_done_callback(self._errands.discard)
+
+
+def heard(update: Update, me: User, received_at: float) -> tuple[Event, Place] | None:
+    """What is `understood`. An update that is not as Telegram describes it is passed over, or it would come for ever.
+
+    The library hands on what it did not look at: a field may be missing, null or of another type.
+    """
+    try:
+        return understood(update, me, received_at)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        logger.exception("Telegram: update %d is malformed and passed over", update.update_id)
+        return None
 
 
 async def offer_menu(bot: Bot) -> None:

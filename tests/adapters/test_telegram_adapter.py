@@ -142,6 +142,50 @@ class TestDurability:
         assert sim.unconfirmed == 1
 
 
+ADA = {"id": ME, "is_bot": False, "first_name": "Ada"}
+HERE = {"id": ME, "type": "private", "first_name": "Ada"}
+ORDINARY = {"message_id": 5, "date": 1_700_000_000, "chat": HERE, "from": ADA, "text": "hi"}
+MARK = {"type": "mention", "offset": 1, "length": 1}
+
+
+class TestMalformedUpdates:
+    """The library takes them all. One that the adapter could not take would come again for ever, and stop Telegram."""
+
+    @pytest.mark.parametrize(
+        ("kind", "body"),
+        [
+            ("message", ORDINARY | {"chat": None}),
+            ("message", ORDINARY | {"date": None}),
+            ("message", ORDINARY | {"text": None, "entities": [MARK]}),
+            ("message", ORDINARY | {"text": "😀", "entities": [MARK]}),
+            ("callback_query", {"id": "1", "from": None, "chat_instance": "1", "data": "stop", "message": ORDINARY}),
+        ],
+        ids=["no chat", "no date", "a mark without text", "half a character", "pressed by nobody"],
+    )
+    async def test_it_is_told_and_passed_over(
+        self, sim: SimTelegram, caplog: pytest.LogCaptureFixture, kind: str, body: dict[str, object]
+    ) -> None:
+        async with serving(sim) as ears:
+            sim.deliver(kind, body)
+            sim.say(ME, "still there?")
+            message, _ = await ears.question()
+            await sim.until(lambda: sim.unconfirmed == 0)
+        assert message.text == "still there?"
+        assert "passed over" in caplog.text
+
+    async def test_a_service_message_is_none(self, sim: SimTelegram, caplog: pytest.LogCaptureFixture) -> None:
+        """Nothing is told of what is only not for the bot."""
+        group = {"id": GROUP, "type": "supergroup", "title": "Birds"}
+        bare = {"message_id": 5, "date": 1_700_000_000, "chat": group}
+        async with serving(sim) as ears:
+            sim.deliver("message", bare | {"new_chat_members": [ADA]})
+            sim.deliver("message", bare | {"sender_chat": group, "text": "in the group's name"})
+            sim.say(ME, "still there?")
+            message, _ = await ears.question()
+        assert message.text == "still there?"
+        assert "passed over" not in caplog.text
+
+
 class TestPolling:
     @pytest.mark.parametrize("trouble", [Trouble.ERROR, Trouble.BAD_GATEWAY, Trouble.RESET_BEFORE, Trouble.LIMITED])
     async def test_it_goes_on_after_trouble(self, sim: SimTelegram, trouble: Trouble) -> None:

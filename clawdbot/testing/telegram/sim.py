@@ -16,7 +16,7 @@ from clawdbot.testing.telegram.methods import Methods
 from clawdbot.testing.telegram.rules import Allowance, units
 from clawdbot.testing.telegram.server import Call, Server, Verdict
 from clawdbot.testing.telegram.updates import Updates
-from clawdbot.testing.telegram.world import Chat, Entity, Kind, Look, Shown, User, World
+from clawdbot.testing.telegram.world import Chat, Entity, Json, Kind, Look, Shown, User, World
 
 TOKEN = "123456:simulated-token-of-no-value"
 SPECIAL = re.compile(r"(?P<bot_command>(?<!\S)/\w+(?:@\w+)?)|(?P<mention>(?<!\w)@\w+)")
@@ -186,6 +186,10 @@ class SimTelegram:
     def repeat(self, shown: Shown) -> None:
         """Deliver a message once more, as a new update."""
         self._deliver("message", shown)
+
+    def deliver(self, kind: str, body: Json) -> None:
+        """Deliver an update as it is written, "message" for example: people do more than is simulated here."""
+        self._updates.push(kind, body)
 
     def revoke(self, token: str) -> None:
         """Let only the new ``token`` be accepted, as when the owner asks for one."""
