@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +87,7 @@ class Vllm:
         """That of the process when the engine was started: its children inherit it."""
 
     @asynccontextmanager
-    async def open(self, model: str, device: str, args: Mapping[str, Any]) -> AsyncIterator[ScriptedEngine]:
+    async def open(self, *chosen: Any) -> AsyncIterator[ScriptedEngine]:
         self.environment = dict(os.environ)
         if self.instead is not None:
             await self.instead()
