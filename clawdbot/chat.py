@@ -210,7 +210,7 @@ class Post(Protocol):
 
     @property
     def ref(self) -> str:
-        """Names it within its `Reply`; can be stored."""
+        """Names it within its `Reply`; can be stored. It may be another one after an edit; both name the same."""
         ...
 
     async def edit(self, frame: Frame) -> None:

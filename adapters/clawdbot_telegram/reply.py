@@ -1,5 +1,7 @@
 """Where one answer goes, and the messages that it becomes."""
 
+from collections.abc import Sequence
+
 from clawdbot.chat import File, Frame, Limits, State
 from clawdbot.errors import Rejected
 from clawdbot_telegram.calls import Calls, is_picture
@@ -7,7 +9,7 @@ from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn, Renderer
 
 CAPTIONED = "c"
-"""Ends the ref of a file whose caption is the text."""
+"""Marks the ref of a file whose caption is the text."""
 
 NO_TEXT = Drawn("", ())
 
@@ -42,8 +44,9 @@ class TelegramReply:
         return post
 
     def post(self, ref: str) -> "TelegramPost":
-        message = int(ref.removesuffix(CAPTIONED))
-        return TelegramPost(message, self._calls, self._renderer, captioned=ref.endswith(CAPTIONED))
+        name, *attached = ref.split("/")
+        message, captioned = int(name.removesuffix(CAPTIONED)), name.endswith(CAPTIONED)
+        return TelegramPost(message, self._calls, self._renderer, captioned=captioned, attached=attached)
 
     async def typing(self) -> None:
         await self._calls.typing()
@@ -54,13 +57,16 @@ class TelegramReply:
         file = frame.files[0] if frame.files else None
         if file and (not drawn.text or (is_picture(file) and drawn.units <= self._caption_limit)):
             message = await self._calls.send_file(file, drawn, has_stop(frame))
-            return TelegramPost(message, self._calls, self._renderer, captioned=True, attached={file.name})
+            return TelegramPost(message, self._calls, self._renderer, captioned=True, attached=[file.name])
         message = await self._calls.send_text(visible(drawn), has_stop(frame))
         return TelegramPost(message, self._calls, self._renderer)
 
 
 class TelegramPost:
-    """A `Post`: one message of the bot's. ``captioned``: its text is a caption; ``attached``: the files it has."""
+    """A `Post`: one message of the bot's. ``captioned``: its text is a caption; ``attached``: the files it has.
+
+    Both are in its ref: files are messages of their own, which an edit after a restart would else post again.
+    """
 
     def __init__(
         self,
@@ -69,17 +75,17 @@ class TelegramPost:
         renderer: Renderer,
         *,
         captioned: bool = False,
-        attached: set[str] | None = None,
+        attached: Sequence[str] = (),
     ) -> None:
         self._message = message
         self._calls = calls
         self._renderer = renderer
         self._captioned = captioned
-        self._attached = attached or set()
+        self._attached = list(attached)
 
     @property
     def ref(self) -> str:
-        return f"{self._message}{CAPTIONED if self._captioned else ''}"
+        return "/".join([f"{self._message}{CAPTIONED if self._captioned else ''}", *self._attached])
 
     async def edit(self, frame: Frame) -> None:
         drawn = self._renderer.draw(frame.text)
@@ -94,7 +100,7 @@ class TelegramPost:
         for file in files:
             if file.name not in self._attached:
                 await self._calls.send_file(file, NO_TEXT)
-                self._attached.add(file.name)
+                self._attached.append(file.name)
 
 
 def has_stop(frame: Frame) -> bool:

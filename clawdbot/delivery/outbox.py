@@ -7,7 +7,7 @@ class Journal(Protocol):
     """Where one live reply notes what a later process has to know."""
 
     async def posted(self, part: int, post: str) -> None:
-        """The platform acknowledged a new message: part number ``part`` (from 0) of the answer is `Post.ref` ``post``.
+        """Part number ``part`` (from 0) of the answer is on the platform as `Post.ref` ``post``; the latest counts.
 
         Raises `StoreError`; the answer goes on without.
         """

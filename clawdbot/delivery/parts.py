@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class _Part:
     post: Post | None = None
+    noted: str = ""
+    """The `Post.ref` that the journal has."""
     shown: Frame | None = None
     """What the platform acknowledged last; None while nobody knows what is there."""
     doubtful: tuple[Frame, ...] = ()
@@ -47,7 +49,7 @@ class Parts:
         self._clock = clock
         self._journal = journal
         self._taken_up = posts is not None
-        self._parts = [_Part(reply.post(ref)) for ref in posts or ()]
+        self._parts = [_Part(reply.post(ref), ref) for ref in posts or ()]
 
     def differing(self, frames: Sequence[Frame]) -> int | None:
         """The first of ``frames`` that the screen does not show yet; None when it shows them all."""
@@ -107,16 +109,18 @@ class Parts:
             self._budgets.arrived(buckets, made, self._clock.now())
         part.shown = None if post is None and self._doubt(part, frame) else frame
         self.acknowledged_at = self._clock.now()
-        if post is None and part.post is not None:
-            await self._note(number, part.post.ref)
+        await self._note(number, part)
 
     def _doubt(self, part: _Part, frame: Frame) -> bool:
         """Whether a send may have brought back a message from an earlier one, with another text."""
         return self._taken_up or any(earlier != frame for earlier in part.doubtful)
 
-    async def _note(self, number: int, ref: str) -> None:
+    async def _note(self, number: int, part: _Part) -> None:
+        if part.post is None or part.post.ref == part.noted:
+            return
+        part.noted = part.post.ref
         try:
-            await self._journal.posted(number, ref)
+            await self._journal.posted(number, part.noted)
         except StoreError:
             log.exception("Part %d of answer %s is on the screen but could not be noted", number, self._key)
 

@@ -174,6 +174,17 @@ class TestFiles:
         await reply.send(answer, "k")
         assert [one.look.file for one in sim.answers(ME)] == [None, self.TEXT]
 
+    @pytest.mark.parametrize("begun", [frame("The"), frame("The end", State.FINAL, PICTURE)], ids=["text", "picture"])
+    async def test_a_file_that_is_there_is_not_added_after_a_restart(
+        self, sim: SimTelegram, reply: Reply, begun: Frame
+    ) -> None:
+        """All that is left then is the ref."""
+        post = await reply.send(begun, "k")
+        final = frame("The end", State.FINAL, *(begun.files or (self.TEXT,)))
+        await post.edit(final)
+        await reply.post(post.ref).edit(final)
+        assert [one.look.file for one in sim.answers(ME) if one.look.file] == list(final.files)
+
     async def test_an_edit_adds_a_file_once(self, sim: SimTelegram, reply: Reply) -> None:
         post = await reply.send(frame("The"), "k")
         for _ in range(2):

@@ -11,13 +11,34 @@ from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.markdown import EMPTY, FAILED, INTERRUPTED, STOPPED, WITHDRAWN
 from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, StoreError, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.memory import NO_FAULT, Call, Fault, MemoryReply, limits
+from clawdbot.testing.memory import NO_FAULT, Call, Fault, MemoryPost, MemoryReply, limits
 
 Live = Callable[..., LiveReply]
 Play = Callable[..., Awaitable[None]]
 Speak = Callable[..., Coroutine[Any, Any, None]]
 
 WORDS = [f"word{number} " for number in range(400)]
+
+
+class Labelled(MemoryPost):
+    """A message whose ref tells what is attached to it."""
+
+    files = ""
+
+    @property
+    def ref(self) -> str:
+        return super().ref + self.files
+
+    async def edit(self, frame: Frame) -> None:
+        await super().edit(frame)
+        self.files = "".join(f"+{file.name}" for file in frame.files)
+
+
+class Shelf(MemoryReply):
+    """A platform of such messages."""
+
+    async def send(self, frame: Frame, key: str) -> MemoryPost:
+        return Labelled(self, await self.show("send", len(self.screen.frames), frame, key))
 
 
 class Notes:
@@ -276,6 +297,18 @@ async def test_messages_are_noted_as_they_are_posted(clock: ManualClock, live: L
     async with live(reply, journal=notes) as answer:
         await answer.finish("".join(WORDS[:60]), State.FINAL)
     assert notes.posts == [(part, str(part)) for part in range(len(reply.screen.texts))]
+
+
+async def test_message_that_got_another_name_by_an_edit_is_noted_again(clock: ManualClock, live: Live) -> None:
+    """Where a file is a message of its own, the ref says that it is there; after a crash it would be posted again."""
+
+    reply = Shelf(clock)
+    notes = Notes()
+    async with live(reply, journal=notes) as answer:
+        answer.show("Hello")
+        await clock.settle()
+        await answer.finish("Hello there", State.FINAL, (File("answer.md", b"rest"),))
+    assert notes.posts == [(0, "0"), (0, "0+answer.md")]
 
 
 async def test_full_disk_does_not_stop_the_answer(
