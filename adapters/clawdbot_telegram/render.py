@@ -21,8 +21,12 @@ MARKS = re.compile(r"[*_`~|#>\[<\\$:@]|^ *[-=]|^ {4}|\t", re.MULTILINE)
 TAG = re.compile(r"<(?=[A-Za-z/!?](?!\w*://))")
 """The beginning of an HTML tag, but not of a link in angle brackets."""
 
-LESS = "\ufdd0"
-"""Stands for "<" while the converter works: it would take a tag for markup and drop it. No text has this sign."""
+ADDRESS = re.compile(r"\[(?=\]\(|[^\[\]\n]+\]:)")
+"""The beginning of a link without a text, or of an address that links elsewhere refer to: "[1]: address"."""
+
+LESS, BRACKET = "\ufdd0", "\ufdd1"
+"""Stand for "<" and "[" while the converter works: it would take a tag or an address for markup and drop it. No text
+has these signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,14 @@ class Renderer:
         return drawn.units <= self._text_limit and len(drawn.entities) <= self._entity_limit
 
     def _draw(self, markdown: str) -> Drawn:
-        """Text without space at its end, which Telegram would cut; HTML tags are shown as they are written."""
-        text, drawings = convert(TAG.sub(LESS, markdown), config=self._config)
-        text = text.rstrip().replace(LESS, "<")
+        """Text without space at its end, which Telegram would cut.
+
+        HTML tags and lists of addresses are shown as they are written: an address may stand in another message than
+        the links that refer to it.
+        """
+        hidden = ADDRESS.sub(BRACKET, TAG.sub(LESS, markdown))
+        text, drawings = convert(hidden, config=self._config)
+        text = text.rstrip().replace(LESS, "<").replace(BRACKET, "[")
         end = utf16_len(text)
         return Drawn(text, tuple(_entity(one, end) for one in drawings if one.offset < end))
 

@@ -80,6 +80,25 @@ def test_tags_in_code_are_shown_too(renderer: Renderer, code: str) -> None:
     assert (drawn.text, len(drawn.entities)) == ("<br>", 1)
 
 
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "[1]: https://example.org",
+        "See [the page][1].\n\n[1]: https://example.org 'Herons'",
+        "> [1]: https://example.org",
+        "- [page]:\n  https://example.org",
+        "[](https://example.org)",
+        "![](https://example.org)",
+        "```\n[1]: https://example.org\n```",
+    ],
+)
+def test_no_address_is_swallowed(renderer: Renderer, markdown: str) -> None:
+    """A list of sources at the end of an answer often stands in another message than what refers to it."""
+    drawn = renderer.draw(markdown)
+    assert "https://example.org" in drawn.text
+    assert "\\" not in drawn.text
+
+
 def test_a_link_in_angle_brackets_stays_a_link(renderer: Renderer) -> None:
     (link,) = renderer.draw("<https://example.org>").entities
     assert link.url == "https://example.org"
