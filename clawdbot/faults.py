@@ -13,7 +13,7 @@ from clawdbot.errors import ConfigError
 Model = TypeVar("Model", bound=BaseModel)
 
 # The value of a key that ends like this is never repeated in a message.
-SECRET = re.compile(r"(^|[._])(token|secret|password)$", re.IGNORECASE)
+SECRET = re.compile(r"(^|[._])(token|secret|password|proxy)$", re.IGNORECASE)
 LONGEST = 60
 
 
@@ -119,6 +119,7 @@ _ALLOWED: dict[str, str] = {
     "greater_than_equal": "it must be at least {ge:g}.",
     "less_than": "it must be less than {lt:g}.",
     "less_than_equal": "it must be at most {le:g}.",
+    "too_short": "it must hold {min_length} or more.",
     "value_error": "{error}",
 }
 

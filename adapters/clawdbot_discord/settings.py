@@ -1,5 +1,6 @@
 """What can be set for Discord, in the table ``[adapters.discord]``."""
 
+import re
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, SecretStr
@@ -9,6 +10,7 @@ from clawdbot.errors import Unauthorized
 from clawdbot_discord.render import SIZE, fits
 
 PORTAL = "https://discord.com/developers/applications"
+TOKEN = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
 CallsIn = tuple[PositiveInt, PositiveFloat]
 """So many calls in any so many seconds."""
@@ -70,6 +72,11 @@ class DiscordSettings(BaseModel):
             raise Unauthorized(
                 "There is no Discord token. Make one on the page Bot of your application at "
                 f"{PORTAL} and put it into the environment variable CLAWDBOT_DISCORD_TOKEN."
+            )
+        if not TOKEN.fullmatch(token):
+            raise Unauthorized(
+                "This is no Discord token: one has no spaces and no line breaks. Reset it on the page Bot of your "
+                f"application at {PORTAL} and put the new one into CLAWDBOT_DISCORD_TOKEN."
             )
         return token
 

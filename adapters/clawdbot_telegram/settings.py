@@ -1,8 +1,10 @@
 """The settings of the Telegram adapter: the table ``[adapters.telegram]``."""
 
+import re
 from typing import Annotated
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -15,8 +17,15 @@ from pydantic import (
 from clawdbot.chat import Bucket, Limits, Pace, Rate
 from clawdbot_telegram.render import Renderer
 
+ADDRESS = r"^https?://\S+$"
 Rates = Annotated[tuple[tuple[PositiveInt, PositiveFloat], ...], Field(min_length=1)]
 Corners = Annotated[tuple[tuple[NonNegativeFloat, PositiveFloat], ...], Field(min_length=1)]
+
+
+def _of_a_proxy(url: SecretStr) -> SecretStr:
+    if not re.fullmatch(ADDRESS, url.get_secret_value()):
+        raise ValueError("it must be the URL of an HTTP proxy, such as http://localhost:3128.")
+    return url
 
 
 class Section(BaseModel):
@@ -57,9 +66,9 @@ class TelegramSettings(Section):
 
     token: SecretStr | None = None
     """From @BotFather; None is refused when the adapter starts."""
-    base_url: str = "https://api.telegram.org"
+    base_url: Annotated[str, Field(pattern=ADDRESS)] = "https://api.telegram.org"
     """Another one for a Bot API server of one's own."""
-    proxy: SecretStr | None = None
+    proxy: Annotated[SecretStr, AfterValidator(_of_a_proxy)] | None = None
     """The URL of an HTTP proxy, with its password if it has one."""
     poll_timeout: Annotated[int, Field(ge=1, le=50)] = 25
     """How long Telegram may hold a poll that has nothing to bring."""

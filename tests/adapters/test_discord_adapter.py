@@ -164,6 +164,14 @@ async def test_a_refused_token_is_told_with_what_to_do() -> None:
             await DiscordAdapter(settings(sim, token="wrong")).run(Ears().receive)
 
 
+@pytest.mark.parametrize("token", ["two\nlines", "a\x01b", "a b"])
+async def test_what_cannot_be_a_token_is_told_before_it_is_tried(token: str) -> None:
+    """Such as a file with a second line: discord.py could not even send it, and would be started again for ever."""
+    async with SimDiscord() as sim:
+        with pytest.raises(Unauthorized, match="no Discord token"):
+            await DiscordAdapter(settings(sim, token=token)).run(Ears().receive)
+
+
 async def test_a_token_that_only_the_gateway_refuses_is_told_too() -> None:
     async with SimDiscord() as sim:
         sim.gateway.token = "another"

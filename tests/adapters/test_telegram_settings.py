@@ -6,6 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from clawdbot.chat import Pace, Rate
+from clawdbot.errors import ConfigError
+from clawdbot.faults import validate
 from clawdbot_telegram import TelegramSettings
 from clawdbot_telegram.render import Renderer
 
@@ -39,6 +41,21 @@ def test_every_limit_can_be_set() -> None:
 def test_what_makes_no_sense_is_refused(toml: str) -> None:
     with pytest.raises(ValidationError):
         settings(toml)
+
+
+@pytest.mark.parametrize(
+    "toml", ['base_url = "api.telegram.org"', 'proxy = "localhost:3128"', 'proxy = "ftp://localhost"']
+)
+def test_an_address_has_to_be_one(toml: str) -> None:
+    """Else the bot would try to connect for ever, and its log would not say what is wrong."""
+    with pytest.raises(ValidationError):
+        settings(toml)
+
+
+def test_the_password_of_a_wrong_proxy_is_not_repeated() -> None:
+    with pytest.raises(ConfigError, match="must be the URL of an HTTP proxy") as refused:
+        validate(TelegramSettings, {"proxy": "me:password@localhost"}, source="config.toml")
+    assert "password" not in str(refused.value)
 
 
 def test_secrets_are_not_shown() -> None:
