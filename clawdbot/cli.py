@@ -27,6 +27,7 @@ from clawdbot.engine.progress import Lines, shown
 from clawdbot.engine.vllm import VllmEngine, open_vllm
 from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
 from clawdbot.latency import Timing, footer
+from clawdbot.threads import run_apart
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +135,7 @@ def _opener(settings: Settings) -> OpenEngine:
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(chosen.start_timeout):
-                    model = await asyncio.to_thread(models.resolve, chosen.model, Lines(sys.stderr))
+                    model = await run_apart(lambda: models.resolve(chosen.model, Lines(sys.stderr)))
                     engine = await stack.enter_async_context(
                         open_vllm(model, chosen.device, chosen.args, chosen.profile)
                     )

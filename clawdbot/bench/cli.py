@@ -6,15 +6,18 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from math import isnan
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 import uvloop
 
-from clawdbot.bench import delivery as delivering
 from clawdbot.bench import report
-from clawdbot.bench.scenes import Platform
 from clawdbot.bench.trace import draw
+
+# A bench brings both platforms' libraries, a second or two that no other command should wait for.
+if TYPE_CHECKING:
+    from clawdbot.bench.delivery import Comparison
+    from clawdbot.bench.scenes import Platform
 
 FIRST = 0.2
 """Seconds that the scripted engine takes for the first token."""
@@ -35,7 +38,7 @@ class Platforms(StrEnum):
     BOTH = "both"
 
     @property
-    def names(self) -> tuple[Platform, ...]:
+    def names(self) -> "tuple[Platform, ...]":
         """They, one by one."""
         both: tuple[Platform, ...] = ("discord", "telegram")
         return tuple(name for name in both if self in (name, Platforms.BOTH))
@@ -58,6 +61,8 @@ def delivery(
     json: JsonOption = None,
 ) -> None:
     """What people see, and when, of answers written by a script, on the simulated platforms."""
+    from clawdbot.bench import delivery as delivering
+
     started_at = datetime.now(UTC)
     trace = draw(chats=chats, rounds=rounds, spread=SPREAD, tokens=tokens, first=FIRST, rate=rate, seed=seed)
     found: dict[str, object] = {}
@@ -71,7 +76,7 @@ def delivery(
         report.write(json, {**report.origin(started_at), "options": options, "platforms": found})
 
 
-def _show(platform: str, compared: delivering.Comparison) -> None:
+def _show(platform: str, compared: "Comparison") -> None:
     ideal = compared.ideal.maps
     rows = [
         (name.replace("_", " "), *map(_ms, (own.p50, own.p95, own.max, ideal[name].p50, ideal[name].p95)))

@@ -4,26 +4,22 @@ Written against vLLM 0.26 (CUDA) and 0.32 (CPU).
 """
 
 import asyncio
-import concurrent.futures
 import dataclasses
 import gc
 import logging
 import os
-import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from clawdbot.engine import arguments, pretrained
 from clawdbot.engine.process import prepare_environment, sheltered
 from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Sampling, Tokenizer, Usage
 from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.errors import EngineDead, EngineUnavailable, GenerationFailed, PromptTooLong
+from clawdbot.threads import run_apart
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 WARM_UP_TOKENS = 8
 
@@ -110,42 +106,14 @@ async def open_vllm(
     prepare_environment()
     # Importing and starting happen in threads one after the other: vLLM keeps an exception of its import, which keeps
     # the frames below it, and an engine in one of those would outlive its `close`.
-    await _in_thread(_import)
-    engine = await _in_thread(lambda: _start(model, device, args, profile), unwanted=lambda late: late.close())
+    await run_apart(_import)
+    engine = await run_apart(lambda: _start(model, device, args, profile), unwanted=lambda late: late.close())
     try:
         await _warm_up(engine)
         yield engine
     finally:
         # Shielded: a second cancellation must not leave the core behind. vLLM limits the time.
         await asyncio.shield(asyncio.to_thread(engine.close))
-
-
-async def _in_thread(work: Callable[[], T], unwanted: Callable[[T], object] = lambda made: None) -> T:
-    """Run ``work`` in a thread that does not keep the process alive: Ctrl-C ends the bot also while a model loads.
-
-    What ``work`` makes when nobody waits for it any more goes to ``unwanted``, in a thread too.
-    """
-    loop = asyncio.get_running_loop()
-    outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
-    outcome.set_running_or_notify_cancel()  # whoever gives up waiting must not cancel what the thread fills in
-
-    def run() -> None:
-        try:
-            outcome.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - handed on to whoever waits
-            outcome.set_exception(error)
-
-    threading.Thread(target=run, name="engine start", daemon=True).start()
-    try:
-        return await asyncio.wrap_future(outcome, loop=loop)
-    except asyncio.CancelledError:
-        outcome.add_done_callback(partial(_discard, unwanted))
-        raise
-
-
-def _discard(unwanted: Callable[[T], object], outcome: concurrent.futures.Future[T]) -> None:
-    if outcome.exception() is None:
-        threading.Thread(target=unwanted, args=(outcome.result(),), name="engine end", daemon=True).start()
 
 
 async def _warm_up(engine: VllmEngine) -> None:
@@ -195,10 +163,10 @@ def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.
         for name, value in _ENVIRONMENT_CPU.items():
             os.environ.setdefault(name, value)
     completed = arguments.complete(args, on_cpu=on_cpu, limit=pretrained.context_of(model), profile=profile)
+    tokenizer = pretrained.load_tokenizer(completed.get("tokenizer") or model)
     try:
         with sheltered():
             llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **completed))
-        tokenizer = pretrained.load_tokenizer(completed.get("tokenizer") or model)
     except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
         raise _explained(error, model, on_cpu) from error
     return VllmEngine(llm, tokenizer, _info_of(llm, model, f"vLLM {__version__}", current_platform))
