@@ -1,5 +1,7 @@
 """The store: a typed door to the database, one method for each thing that the core wants kept or brought back."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import fields
@@ -7,6 +9,7 @@ from pathlib import Path
 
 from clawdbot.chat import State
 from clawdbot.clock import Clock
+from clawdbot.errors import StoreError
 from clawdbot.latency import Timing
 from clawdbot.store.database import Database, open_database
 from clawdbot.store.records import (
@@ -20,6 +23,8 @@ from clawdbot.store.records import (
     read_question,
     read_turns,
 )
+
+log = logging.getLogger(__name__)
 
 DAY = 86_400.0
 
@@ -74,13 +79,32 @@ async def open_store(
     """Open the database at ``path``, made or brought up to date if need be, and close it at the end of the block.
 
     ``patience``: how many seconds to wait for another program's lock. ``keep_days``: how long timings, events and the
-    refs of finished posts are kept (infinity is for ever); questions and answers stay. Raises `StoreError`.
+    refs of finished posts are kept (infinity is for ever); questions and answers stay. What is older goes at once and
+    then once a day. Raises `StoreError`.
     """
     async with open_database(path, patience) as database:
-        async with database.transaction() as write:
-            for statement in _PRUNE:
-                await write.execute(statement, (clock.wall() - keep_days * DAY,))
-        yield Store(database, clock)
+        await _prune(database, clock.wall() - keep_days * DAY)
+        tidying = asyncio.create_task(_prune_daily(database, clock, keep_days), name="prune")
+        try:
+            yield Store(database, clock)
+        finally:
+            tidying.cancel()
+            await asyncio.wait({tidying})
+
+
+async def _prune(database: Database, before: float) -> None:
+    async with database.transaction() as write:
+        for statement in _PRUNE:
+            await write.execute(statement, (before,))
+
+
+async def _prune_daily(database: Database, clock: Clock, keep_days: float) -> None:
+    while True:
+        await clock.sleep(DAY)
+        try:
+            await _prune(database, clock.wall() - keep_days * DAY)
+        except StoreError:
+            log.exception("what is too old could not be removed; that is tried again tomorrow")
 
 
 class Store:

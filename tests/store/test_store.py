@@ -1,7 +1,9 @@
 """What the store promises the core: asked once, answered once, nothing lost by a restart."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -257,6 +259,21 @@ class TestTimings:
         async with open_store(path, clock, keep_days=2) as store:
             assert await store.first_seen("discord", "5") is True
             assert await texts(store) == ["Why?", "old", "Why?", "new"]
+
+    async def test_they_go_while_the_bot_runs(self, path: Path, clock: ManualClock) -> None:
+        """It may run for months; a day on which another program has locked the file is only a day."""
+        async with open_store(path, clock, patience=0.0, keep_days=1.5) as store:
+            await store.first_seen("discord", "5")
+            await clock.advance(DAY)
+            assert await store.first_seen("discord", "5") is False
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                await clock.advance(DAY)
+                with pytest.raises(StoreError):
+                    await store.first_seen("discord", "6")
+            assert await store.first_seen("discord", "5") is False
+            await clock.advance(DAY)
+            assert await store.first_seen("discord", "5") is True
 
     async def test_endless_days_keep_everything(self, path: Path, clock: ManualClock) -> None:
         """Whoever has the disk may."""
