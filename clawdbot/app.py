@@ -21,7 +21,7 @@ from clawdbot.engine.host import EngineHost, OpenEngine
 from clawdbot.engine.protocol import Sampling
 from clawdbot.errors import AdapterError, Unauthorized
 from clawdbot.latency import Timing
-from clawdbot.ops.gauges import Meter
+from clawdbot.ops.meter import Meter
 from clawdbot.sessions import Capacity, Sessions
 from clawdbot.store import Store, open_store
 

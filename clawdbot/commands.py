@@ -9,8 +9,8 @@ from clawdbot.chart import draw
 from clawdbot.chat import COMMANDS, File, Message
 from clawdbot.clock import Clock
 from clawdbot.engine.host import EngineHost
-from clawdbot.latency import report
-from clawdbot.ops.gauges import Meter
+from clawdbot.ops.meter import Meter
+from clawdbot.report import report
 from clawdbot.sessions import Sessions, Ticket
 from clawdbot.store import Store
 

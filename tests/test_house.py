@@ -195,3 +195,13 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
     assert said.split() == []
+
+
+def test_arithmetic_on_times_needs_no_library_that_reads_the_machine() -> None:
+    """Whoever keeps or prints a timing would load NVML's and psutil's."""
+    heavy, pure = ("psutil", "pynvml"), "clawdbot.latency, clawdbot.report, clawdbot.store"
+    code = f"import sys, {pure}; print(*set({heavy}) & set(sys.modules))"
+
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+    assert said.split() == []

@@ -10,7 +10,8 @@ import psutil
 import pynvml
 import pytest
 
-from clawdbot.ops.gauges import SHORTEST, Gpu, Meter, read_nvml
+from clawdbot.ops.gauges import Gpu
+from clawdbot.ops.meter import SHORTEST, Meter, read_nvml
 from clawdbot.testing.clock import ManualClock
 
 BURN = "import time\nwhile time.process_time() < 0.2: pass\n"

@@ -1,0 +1,120 @@
+"""What `/latency` says. Pure: timings and readings in, Markdown out."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import isnan
+
+from clawdbot.engine.protocol import EngineInfo
+from clawdbot.latency import STAGES, Timing, speed, stages, summary
+from clawdbot.ops.gauges import Gauges, Gpu
+
+REPORT_SIZE = 1900
+"""The most characters of `report`: one message on every platform (Discord takes 2,000)."""
+
+
+def report(hour: Sequence[Timing], day: Sequence[Timing], info: EngineInfo | None, gauges: Gauges) -> str:
+    """What `/latency` says, as Markdown of at most `REPORT_SIZE` characters.
+
+    ``hour`` and ``day`` are the answers of the last hour and of the last day (those of the hour included); ``info`` is
+    None while the engine starts. When the text grows too long, the platforms with the fewest answers are left out.
+    """
+    names = [name for name, _ in Counter(timing.platform for timing in day).most_common()]
+    tail = [*_engine(info), _machine(gauges)]
+    for shown in range(len(names), -1, -1):
+        text = "\n".join([*_tables(hour, day, names[:shown]), *tail])
+        if len(text) <= REPORT_SIZE:
+            break
+    return text
+
+
+def _tables(hour: Sequence[Timing], day: Sequence[Timing], platforms: Sequence[str]) -> list[str]:
+    if not day:
+        return ["**Latency:** no answers in the last hour or day yet."]
+    if len(hour) == len(day):
+        tables = _table("hour and day", day, platforms)
+    elif not hour:
+        tables = ["last hour: no answers", "", *_table("last day", day, platforms)]
+    else:
+        tables = [*_table("last hour", hour, platforms), "", *_table("last day", day, platforms)]
+    return ["**Latency**, p50 p95 p99 in ms; → is the time since the line above", "```", *tables, "```"]
+
+
+def _table(title: str, timings: Sequence[Timing], platforms: Sequence[str]) -> list[str]:
+    seen = [timing for timing in timings if timing.first_visible is not None]
+    rows = [_row(title, "p50", "p95", "p99"), _times("~ platform", [timing.platform_delay for timing in timings])]
+    spent = [dict(stages(timing)) for timing in seen]
+    rows += [_times(f"→ {stage}", [one.get(stage) for one in spent]) for stage in STAGES]
+    rows.append(_times("TTFT", [timing.ttft for timing in timings]))
+    for name in platforms:
+        mine = [timing for timing in timings if timing.platform == name]
+        if mine:
+            rows.append(f"{name[:20]}: {len(mine):,}")
+            rows.append(_times("  first visible", [timing.first_visible for timing in mine]))
+            rows.append(_times("  total", [timing.total for timing in mine]))
+    return [*rows, _sums(timings)]
+
+
+def _sums(timings: Sequence[Timing]) -> str:
+    parts = [f"{len(timings):,} answer{'s' if len(timings) != 1 else ''}"]
+    rates = summary(timing.tokens_per_second for timing in timings)
+    if rates.n:
+        parts.append(speed(rates.p50))
+    prompt = sum(timing.prompt_tokens for timing in timings)
+    if prompt:
+        parts.append(f"{sum(timing.cached_tokens for timing in timings) / prompt:.0%} cached")
+    return ", ".join(parts)
+
+
+def _times(label: str, seconds: Iterable[float | None]) -> str:
+    found = summary(seconds)
+    return _row(label, *(_milliseconds(value) for value in (found.p50, found.p95, found.p99)))
+
+
+def _row(label: str, *cells: str) -> str:
+    # 36 characters: what a phone shows of a code block without wrapping.
+    return f"{label:<15}" + "".join(f"{cell:>7}" for cell in cells)
+
+
+def _milliseconds(seconds: float) -> str:
+    if isnan(seconds):
+        return "-"
+    if seconds >= 100:
+        return f"{seconds:.0f}s"
+    return f"{seconds * 1000:.1f}" if abs(seconds) < 0.00995 else f"{seconds * 1000:.0f}"
+
+
+def _engine(info: EngineInfo | None) -> list[str]:
+    if info is None:
+        return ["**Engine:** starting"]
+    settings = [
+        f"chunked prefill {'on' if info.chunked_prefill else 'off'}",
+        f"{info.step_budget:,} tokens a step",
+        f"long prompts {info.long_prefill:,} a step" if info.long_prefill else "long prompts unbounded",
+        f"context {info.context:,}",
+        *(f"{name} {value}" for name, value in info.extra.items()),
+    ]
+    name = f"**Engine:** `{_short(info.model)}` · {_short(info.device)} · {_short(info.version)}"
+    return [name, _short(" · ".join(settings), 300)]
+
+
+def _machine(gauges: Gauges) -> str:
+    own = f"CPU {gauges.cpu:.1f} cores, {_gib(gauges.memory)} GiB"
+    if not gauges.gpus:
+        return f"**Process:** {own}"
+    return f"**GPU:** {_gpus(gauges.gpus)} · process {own}"
+
+
+def _gpus(gpus: Sequence[Gpu]) -> str:
+    name = _short(gpus[0].name, 40)
+    count = f"{len(gpus)} × " if len(gpus) > 1 else ""
+    busy = sum(gpu.busy for gpu in gpus) / len(gpus)
+    used, total = sum(gpu.memory_used for gpu in gpus), sum(gpu.memory_total for gpu in gpus)
+    return f"{count}{name}, {busy:.0%} busy, {_gib(used)} of {_gib(total)} GiB"
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:,.1f}"
+
+
+def _short(text: str, size: int = 80) -> str:
+    return text if len(text) <= size else text[: size - 1] + "…"
