@@ -15,6 +15,8 @@ class Sampling:
     max_tokens: int
     temperature: float = 0.7
     top_p: float = 0.95
+    min_tokens: int = 0
+    """Tokens before which the model may not end its answer: measurements want answers of a known length."""
 
 
 @dataclass(frozen=True, slots=True)

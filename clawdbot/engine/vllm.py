@@ -70,8 +70,10 @@ class VllmEngine:
         if room < 1:
             raise PromptTooLong(len(request.prompt), self._info.context - 1)
         sampling = request.sampling
+        most = min(sampling.max_tokens, room)
         params = SamplingParams(
-            max_tokens=min(sampling.max_tokens, room),
+            max_tokens=most,
+            min_tokens=min(sampling.min_tokens, most),
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             output_kind=RequestOutputKind.DELTA,
