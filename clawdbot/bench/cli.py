@@ -5,13 +5,13 @@ import logging
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import isnan
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 import uvloop
 
-from clawdbot.bench import report
+from clawdbot.bench import engine_cli, report
+from clawdbot.bench.options import JsonOption, SeedOption
 from clawdbot.bench.trace import draw
 
 # A bench brings both platforms' libraries, a second or two that no other command should wait for.
@@ -26,8 +26,8 @@ SPREAD = 2.0
 
 bench = typer.Typer(no_args_is_help=True, help="Measure this machine, its engine and the bot.")
 
-JsonOption = Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")]
-SeedOption = Annotated[int, typer.Option(help="The same number draws the same questions, answers and times.")]
+for measure in (engine_cli.load, engine_cli.ttft, engine_cli.turns, engine_cli.overhead):
+    bench.command()(measure)
 
 
 class Platforms(StrEnum):

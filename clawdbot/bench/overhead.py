@@ -1,0 +1,97 @@
+"""``clawdbot bench overhead``: what the whole bot adds to the engine's own time to the first word.
+
+The same engine answers the same kind of question twice, once called with a finished prompt and once through
+`Bot.receive`: access, store, session, template and tokenizer, admission, the growing message. The reply is one in
+memory, so that no platform's time is in it.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from clawdbot.app import App, open_app
+from clawdbot.bench.hearing import Heard, hear
+from clawdbot.chat import Conversation, Message, Person, State
+from clawdbot.clock import Clock
+from clawdbot.config import AnswerSettings, Settings, StoreSettings
+from clawdbot.delivery.markdown import showable
+from clawdbot.engine.host import OpenedEngine
+from clawdbot.engine.protocol import Request, Sampling
+from clawdbot.latency import Summary, summary
+from clawdbot.prompt import compose, room
+from clawdbot.testing.memory import MemoryReply
+
+ASKER = Person(1, "the bench", owner=True)
+ANSWERS = AnswerSettings(temperature=0.0, max_tokens=8)
+"""Short and greedy: only the first word matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Seconds from the question to the first text that a reader can read."""
+
+    raw: Summary
+    bot: Summary
+
+    def to_map(self) -> dict[str, object]:
+        """As it stands in the JSON file."""
+        return {"raw_ttft": self.raw.to_map(), "bot_ttft": self.bot.to_map(), "pairs": self.bot.n}
+
+
+async def compare(engine: OpenedEngine, clock: Clock, pairs: int) -> Overhead:
+    """Ask ``pairs`` questions each way, in turns; whoever goes first changes every time."""
+    raw: list[float | None] = []
+    bot: list[float | None] = []
+    with TemporaryDirectory(prefix="clawdbot-bench-") as folder:
+        settings = Settings(answers=ANSWERS, store=StoreSettings(path=Path(folder) / "clawdbot.sqlite3"))
+        async with open_app(settings, lambda: _opened(engine), clock, lambda timing: None) as app:
+            await app.host.engine()
+            for pair in range(pairs):
+                if pair % 2:
+                    bot.append(await _through_bot(app, clock, pair))
+                    raw.append(await _directly(engine, clock, pair))
+                else:
+                    raw.append(await _directly(engine, clock, pair))
+                    bot.append(await _through_bot(app, clock, pair))
+    return Overhead(summary(raw), summary(bot))
+
+
+def question(number: int) -> str:
+    """A question whose prompt is as long as that of every other number."""
+    return f"What is there to know about the number {10_000 + number}?"
+
+
+def readable(heard: Heard) -> float | None:
+    """Seconds until there was text that the bot would show: two characters that a reader sees; None if never."""
+    text = ""
+    for at, chunk in heard.chunks:
+        text += chunk.text
+        if showable(text) >= 2:
+            return at - heard.asked
+    return None
+
+
+async def _directly(engine: OpenedEngine, clock: Clock, pair: int) -> float | None:
+    within = room(engine.info.context, ANSWERS.max_tokens, ANSWERS.history_share)
+    made = await compose(engine.tokenizer, ANSWERS.system_prompt, [], question(2 * pair), within)
+    sampling = Sampling(ANSWERS.max_tokens, ANSWERS.temperature, ANSWERS.top_p)
+    heard = Heard(clock.now())
+    await hear(engine, Request(f"raw/{pair}", made.tokens, sampling), heard, clock)
+    return readable(heard)
+
+
+async def _through_bot(app: App, clock: Clock, pair: int) -> float | None:
+    reply = MemoryReply(clock)
+    place = Conversation("bench", pair, private=True)
+    now = clock.now()
+    await app.bot.receive(Message(f"{pair}", place, ASKER, question(2 * pair + 1), now), reply)
+    await app.sessions.idle()
+    shown = (seen for seen in reply.screen.history if seen.state is not State.WAITING)
+    return next((seen.at - now for seen in shown), None)
+
+
+@asynccontextmanager
+async def _opened(engine: OpenedEngine) -> AsyncIterator[OpenedEngine]:
+    yield engine
