@@ -274,6 +274,8 @@ class Plugin:
     """What an entry point of the group ``clawdbot.adapters`` names: a platform that can be configured."""
 
     settings: type[BaseModel]
-    """Validates the table ``[adapters.NAME]``; its field ``token`` is filled from CLAWDBOT_NAME_TOKEN."""
+    """Validates the table ``[adapters.NAME]``; its field ``token`` is filled from CLAWDBOT_NAME_TOKEN.
+
+    Where that is required and missing, the bot does not start; the field's ``description`` says how to get one."""
     build: Callable[[Any], Adapter]
     """Takes an instance of ``settings``. Must not block or connect."""

@@ -36,8 +36,9 @@ def build_one(name: str, table: AdapterTable, known: Mapping[str, EntryPoint]) -
         if table.token is None and token.is_required():
             raise ConfigError(
                 table.source,
-                f"adapters.{name} has no token. Put it into the environment variable {token_variable(name)}, or into "
-                f"a file that adapters.{name}.token_file names.",
+                f"adapters.{name} has no token. {token.description or ''}".rstrip()
+                + f" Put it into the environment variable {token_variable(name)}, or into a file that "
+                f"adapters.{name}.token_file names.",
             )
         if table.token is not None:
             options["token"] = table.token

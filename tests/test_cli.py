@@ -181,7 +181,7 @@ def test_a_platform_without_a_token_says_where_it_belongs(
     monkeypatch.delenv("CLAWDBOT_TELEGRAM_TOKEN", raising=False)
     ended = run("run", "--config", configured("[adapters.telegram]\n"))
 
-    assert ended.code == 1
+    assert ended.code == 2
     assert "CLAWDBOT_TELEGRAM_TOKEN" in ended.err
     assert "Traceback" not in ended.err
 

@@ -103,6 +103,13 @@ def test_a_token_that_is_needed_and_missing(known: Mapping[str, EntryPoint]) -> 
         build("irc", known, token=None)
 
 
+@pytest.mark.parametrize(("name", "source"), [("discord", "discord.com/developers"), ("telegram", "@BotFather")])
+def test_a_missing_token_is_told_with_where_to_get_one(name: str, source: str) -> None:
+    """Before anything is started, whatever the platform."""
+    with pytest.raises(ConfigError, match=rf"has no token\. .*{source}.* Put it into .*CLAWDBOT_{name.upper()}_TOKEN"):
+        build(name, plugins.installed(), token=None)
+
+
 def test_access_to_a_platform_that_does_not_exist_is_a_fault(known: Mapping[str, EntryPoint]) -> None:
     """A typing error there would shut everybody out in silence."""
     with pytest.raises(ConfigError, match=r"access\.irk: no such platform is installed; did you mean 'irc'\?"):

@@ -26,8 +26,7 @@ class DiscordSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    token: SecretStr | None = None
-    """From the page Bot of the application; None is refused when the adapter starts."""
+    token: SecretStr = Field(description=f"Make one on the page Bot of your application at {PORTAL}.")
     api_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """A proxy for Discord's REST, with its path: "http://127.0.0.1:8080/api/v10"."""
     gateway_url: Annotated[str, Field(pattern=r"^wss?://")] | None = None
@@ -66,13 +65,8 @@ class DiscordSettings(BaseModel):
     """Time after which a slash command that has no answer yet is acknowledged; Discord allows 3."""
 
     def read_token(self) -> str:
-        """The token. Raises `Unauthorized` with what to do when there is none."""
-        token = self.token.get_secret_value().strip() if self.token else ""
-        if not token:
-            raise Unauthorized(
-                "There is no Discord token. Make one on the page Bot of your application at "
-                f"{PORTAL} and put it into the environment variable CLAWDBOT_DISCORD_TOKEN."
-            )
+        """The token. Raises `Unauthorized` with what to do when it cannot be one."""
+        token = self.token.get_secret_value()
         if not TOKEN.fullmatch(token):
             raise Unauthorized(
                 "This is no Discord token: one has no spaces and no line breaks. Reset it on the page Bot of your "

@@ -80,9 +80,7 @@ class TelegramAdapter:
         return self._bot
 
     def _token(self) -> str:
-        token = self._settings.token.get_secret_value().strip() if self._settings.token else ""
-        if not token:
-            raise Unauthorized(f"Telegram needs the bot's token. {HOW_TO_GET_A_TOKEN}")
+        token = self._settings.token.get_secret_value()
         if not TOKEN.fullmatch(token):
             raise Unauthorized(f"This is no Telegram token: one is digits, a colon, letters. {HOW_TO_GET_A_TOKEN}")
         return token

@@ -64,8 +64,7 @@ class GroupLimits(ChatLimits):
 class TelegramSettings(Section):
     """How to reach Telegram and how much to ask of it. Times in seconds."""
 
-    token: SecretStr | None = None
-    """From @BotFather; None is refused when the adapter starts."""
+    token: SecretStr = Field(description="Ask @BotFather on Telegram for one (/newbot, or /token for an old bot).")
     base_url: Annotated[str, Field(pattern=ADDRESS)] = "https://api.telegram.org"
     """Another one for a Bot API server of one's own."""
     proxy: Annotated[SecretStr, AfterValidator(_of_a_proxy)] | None = None

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from pydantic import SecretStr
 
 from clawdbot.chat import COMMANDS, Adapter, File, Frame, Reply, State
 from clawdbot.errors import Gone, Limited, Unreachable, Unsure
@@ -157,7 +158,7 @@ async def test_a_refusal_says_how_long(scene: Scene) -> None:
 async def test_a_command_has_a_budget_of_its_own(scene: Scene) -> None:
     """Its calls count neither for the channel nor for the whole bot."""
     _, reply = await scene.call("latency")
-    channel = DiscordSettings().limits(scene.sim.channel.id)
+    channel = DiscordSettings(token=SecretStr("t")).limits(scene.sim.channel.id)
     keys = {bucket.key for bucket in (channel.sends, channel.edits, channel.bot)}
     assert keys.isdisjoint({reply.limits.sends.key, reply.limits.edits.key, reply.limits.bot.key})
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import discord
 import pytest
 import simcord
+from pydantic import SecretStr
 
 from clawdbot.chat import Event, Frame, Message, Post, Pressed, Reply, State
 from clawdbot.clock import SystemClock
@@ -61,7 +62,7 @@ def echo() -> Echo:
 @pytest.fixture
 async def simcord_bot(echo: Echo) -> AsyncIterator[Session]:
     """The client that SimCord's own fixture brings online; it puts another HTTP client into it."""
-    session = Session(echo.receive, DiscordSettings(), SystemClock(), lambda: session, Backlog())
+    session = Session(echo.receive, DiscordSettings(token=SecretStr("t")), SystemClock(), lambda: session, Backlog())
     connector = session.http.connector
     yield session
     await connector.close()
