@@ -1,0 +1,36 @@
+"""The engine called directly against the whole bot, both on an engine that writes by a script."""
+
+from clawdbot.bench.hearing import Heard
+from clawdbot.bench.overhead import compare, question, readable
+from clawdbot.clock import SystemClock
+from clawdbot.engine.protocol import Chunk
+from clawdbot.testing.engine import Script, ScriptedEngine
+
+
+async def test_the_same_kind_of_question_goes_both_ways_in_turns() -> None:
+    clock = SystemClock()
+    engine = ScriptedEngine(lambda request: Script(["One", " two"]), clock)
+
+    found = await compare(engine, clock, pairs=3)
+
+    ways = ["raw" if request.id.startswith("raw") else "bot" for request in engine.requests]
+    assert ways == ["raw", "bot", "bot", "raw", "raw", "bot"]
+    assert len({len(request.prompt) for request in engine.requests}) == 1
+    assert len({tuple(request.prompt) for request in engine.requests}) == 6
+    assert (found.raw.n, found.bot.n) == (3, 3)
+    assert 0 < found.bot.p50 < 5
+    assert found.to_map().keys() == {"raw_ttft", "bot_ttft", "pairs"}
+
+
+def test_a_text_is_readable_when_it_has_two_characters_that_are_seen() -> None:
+    """The bot shows no less; time that it spends waiting for the second one is the engine's."""
+    heard = Heard(
+        1.0, [(2.0, Chunk("**", [1])), (3.0, Chunk("A", [2])), (4.0, Chunk("da", [3])), (5.0, Chunk("!", [4]))]
+    )
+
+    assert readable(heard) == 3.0
+    assert readable(Heard(1.0, [(2.0, Chunk(" ", [1]))])) is None
+
+
+def test_questions_are_as_long_as_each_other() -> None:
+    assert len({len(question(number)) for number in range(0, 2000, 7)}) == 1
