@@ -1,8 +1,7 @@
 """Mixed traffic on scripted engines and a clock that is turned by hand: what is counted is what happened."""
 
-import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from clawdbot.latency import Summary, summary
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import INFO, Script, ScriptedEngine
 
-T = TypeVar("T")
+Through = Callable[[Awaitable[Any]], Awaitable[Any]]
 
 LONG = INFO.long_prefill + 1
 TRAFFIC = Traffic(
@@ -31,19 +30,10 @@ def paced(request: Request) -> Script:
     return Script(["x"] * request.sampling.max_tokens, first=4.0 if len(request.prompt) == LONG else 1.0, gap=0.5)
 
 
-async def through(work: Awaitable[T], clock: ManualClock) -> T:
-    """Let as much time pass as ``work`` takes."""
-    task = asyncio.ensure_future(work)
-    await clock.settle()
-    while not task.done():
-        await clock.advance(clock.wakes_at - clock.now())
-    return await task
-
-
-async def test_everything_arrives_in_its_time_and_is_answered(clock: ManualClock) -> None:
+async def test_everything_arrives_in_its_time_and_is_answered(clock: ManualClock, through: Through) -> None:
     engine = ScriptedEngine(paced, clock)
 
-    outcome = await through(play(engine, open_door, TRAFFIC, "run", clock), clock)
+    outcome: Outcome = await through(play(engine, open_door, TRAFFIC, "run", clock))
 
     assert outcome.long_ttft == Summary(4.0, 4.0, 4.0, 4.0, 2)
     assert outcome.short_ttft == Summary(1.0, 1.0, 1.0, 1.0, 1)
@@ -52,32 +42,34 @@ async def test_everything_arrives_in_its_time_and_is_answered(clock: ManualClock
     assert outcome.work == pytest.approx(outcome.throughput + (2 * LONG + 6) / 5.0)
 
 
-async def test_the_wait_before_admission_is_part_of_the_time_to_first_token(clock: ManualClock) -> None:
+async def test_the_wait_before_admission_is_part_of_the_time_to_first_token(
+    clock: ManualClock, through: Through
+) -> None:
     """One long prompt is read at a time: the second, which arrives a second later, waits three for the first."""
     engine = ScriptedEngine(paced, clock)
     door = guarded(Admission(Policy(concurrent=8, max_long_prefills=1, patience=30.0), clock), INFO)
 
-    outcome = await through(play(engine, door, TRAFFIC, "run", clock), clock)
+    outcome: Outcome = await through(play(engine, door, TRAFFIC, "run", clock))
 
     assert (outcome.long_ttft.p50, outcome.long_ttft.max) == (5.5, 7.0)
     assert outcome.short_ttft.max == 1.0
 
 
-async def test_streaming_chats_go_on_until_the_last_answer_is_there(clock: ManualClock) -> None:
+async def test_streaming_chats_go_on_until_the_last_answer_is_there(clock: ManualClock, through: Through) -> None:
     engine = ScriptedEngine(paced, clock)
 
-    await through(play(engine, open_door, TRAFFIC, "run", clock), clock)
+    await through(play(engine, open_door, TRAFFIC, "run", clock))
 
     streamed = [request for request in engine.requests if len(request.prompt) == 5]
     assert len(streamed) > 2
     assert engine.running == set()
 
 
-async def test_no_two_prompts_are_the_same(clock: ManualClock) -> None:
+async def test_no_two_prompts_are_the_same(clock: ManualClock, through: Through) -> None:
     engine = ScriptedEngine(paced, clock)
 
-    await through(play(engine, open_door, TRAFFIC, "run 1", clock), clock)
-    await through(play(engine, open_door, TRAFFIC, "run 2", clock), clock)
+    await through(play(engine, open_door, TRAFFIC, "run 1", clock))
+    await through(play(engine, open_door, TRAFFIC, "run 2", clock))
 
     prompts = [tuple(request.prompt) for request in engine.requests]
     assert len(set(prompts)) == len(prompts)

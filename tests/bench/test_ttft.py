@@ -1,8 +1,12 @@
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from clawdbot.bench.ttft import measure, rows
-from clawdbot.engine.protocol import Request
 from clawdbot.latency import summary
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script, ScriptedEngine
+
+Through = Callable[[Awaitable[Any]], Awaitable[Any]]
 
 
 async def test_each_length_is_measured_alone_and_as_often_as_wanted(clock: ManualClock) -> None:
@@ -15,12 +19,10 @@ async def test_each_length_is_measured_alone_and_as_often_as_wanted(clock: Manua
     assert {length: times.n for length, times in found.items()} == {10: 3, 20: 3}
 
 
-async def test_the_time_is_that_to_the_first_token(clock: ManualClock) -> None:
-    def scripted(request: Request) -> Script:
-        clock._now += len(request.prompt) / 10  # what the engine takes to read it
-        return Script(["x"])
+async def test_the_time_is_that_to_the_first_token(clock: ManualClock, through: Through) -> None:
+    engine = ScriptedEngine(lambda request: Script(["x"], first=len(request.prompt) / 10), clock)
 
-    found = await measure(ScriptedEngine(scripted, clock), clock, lengths=(10, 20), repeats=1, seed=1)
+    found = await through(measure(engine, clock, lengths=(10, 20), repeats=1, seed=1))
 
     assert {length: times.p50 for length, times in found.items()} == {10: 1.0, 20: 2.0}
 
