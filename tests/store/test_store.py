@@ -277,7 +277,7 @@ class TestTimings:
 
     async def test_endless_days_keep_everything(self, path: Path, clock: ManualClock) -> None:
         """Whoever has the disk may."""
-        async with open_store(path, clock) as store:
+        async with open_store(path, clock, keep_days=float("inf")) as store:
             await store.first_seen("discord", "5")
             await clock.advance(10_000 * DAY)
         async with open_store(path, clock, keep_days=float("inf")) as store:
