@@ -46,7 +46,6 @@ class Draft:
     question_tokens: list[int] | None = None
     first_turn: int | None = None
     admitted: float | None = None
-    asked: float | None = None
     first_token: float | None = None
     last_token: float | None = None
     usage: Usage | None = None
@@ -191,8 +190,8 @@ class Answering:
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
         async with self._place(engine, made.tokens, message, live) as place:
             live.wait("")
-            draft.admitted = draft.asked = self._clock.now()
-            request = Request(f"{key_of(message)}-{draft.asked:.6f}", made.tokens, self._style.sampling)
+            draft.admitted = self._clock.now()
+            request = Request(f"{key_of(message)}-{draft.admitted:.6f}", made.tokens, self._style.sampling)
             async with aclosing(engine.generate(request)) as chunks:
                 async for chunk in chunks:
                     place.started()
@@ -252,7 +251,6 @@ class Answering:
             at=at,
             platform_delay=None if message.sent_at is None else at - message.sent_at,
             admitted=mark(draft.admitted),
-            asked=mark(draft.asked),
             queued=mark(usage.queued if usage else None),
             scheduled=mark(usage.scheduled if usage else None),
             first_token=mark(usage.first_token if usage else draft.first_token),

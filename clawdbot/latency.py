@@ -16,7 +16,6 @@ _GRID = 2**20
 
 _MARKS = (
     "admitted",
-    "asked",
     "queued",
     "scheduled",
     "first_token",
@@ -42,14 +41,13 @@ class Timing:
     platform_delay: float | None
     """Receipt minus the platform's own time of posting; approximate: another clock, whole seconds on Telegram."""
     admitted: float | None
-    """It had its turn, a slot and a prompt."""
-    asked: float | None
-    """The engine was called."""
+    """It had its turn, a slot and a prompt, and the engine was called."""
     queued: float | None
     """The engine core put it into its waiting queue."""
     scheduled: float | None
     """Prefill began."""
     first_token: float | None
+    """The engine had its first token: the time to first token, TTFT."""
     showable: float | None
     """The first token that makes two visible characters."""
     first_visible: float | None
@@ -69,16 +67,6 @@ class Timing:
             mark = getattr(self, name)
             if mark is not None:
                 object.__setattr__(self, name, round(mark * _GRID) / _GRID)
-
-    @property
-    def ttft(self) -> float | None:
-        """Time to first token: from receipt to the engine's first token."""
-        return self.first_token
-
-    @property
-    def total(self) -> float:
-        """From receipt to the complete answer on the screen."""
-        return self.complete
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -153,7 +141,7 @@ def footer(timing: Timing) -> str:
     if timing.tokens_per_second is not None:
         parts.append(speed(timing.tokens_per_second))
     parts.append(f"{timing.prompt_tokens:,} prompt tokens, {timing.cached_tokens:,} cached")
-    parts.append(f"total {timing.total:.2f} s")
+    parts.append(f"total {timing.complete:.2f} s")
     return " · ".join(parts)
 
 

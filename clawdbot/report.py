@@ -44,13 +44,13 @@ def _table(title: str, timings: Sequence[Timing], platforms: Sequence[str]) -> l
     rows = [_row(title, "p50", "p95", "p99"), _times("~ platform", [timing.platform_delay for timing in timings])]
     spent = [dict(stages(timing)) for timing in seen]
     rows += [_times(f"→ {stage}", [one.get(stage) for one in spent]) for stage in STAGES]
-    rows.append(_times("TTFT", [timing.ttft for timing in timings]))
+    rows.append(_times("TTFT", [timing.first_token for timing in timings]))
     for name in platforms:
         mine = [timing for timing in timings if timing.platform == name]
         if mine:
             rows.append(f"{name[:20]}: {len(mine):,}")
             rows.append(_times("  first visible", [timing.first_visible for timing in mine]))
-            rows.append(_times("  total", [timing.total for timing in mine]))
+            rows.append(_times("  total", [timing.complete for timing in mine]))
     return [*rows, _sums(timings)]
 
 
@@ -91,7 +91,6 @@ def _engine(info: EngineInfo | None) -> list[str]:
         f"{info.step_budget:,} tokens a step",
         f"long prompts {info.long_prefill:,} a step" if info.long_prefill else "long prompts unbounded",
         f"context {info.context:,}",
-        *(f"{name} {value}" for name, value in info.extra.items()),
     ]
     name = f"**Engine:** `{_short(info.model)}` · {_short(info.device)} · {_short(info.version)}"
     return [name, _short(" · ".join(settings), 300)]

@@ -21,7 +21,7 @@ def answers(number: int, platforms: int = 3, span: float = 86_400.0) -> list[Tim
     made = []
     for index in range(number):
         wait = 0.05 + 0.01 * (index * 7919 % 31)
-        marks = (0.01, 0.02, 0.03, 0.03 + wait, 0.15 + wait, 0.15 + wait, 0.2 + wait, 4.0, 4.2)
+        marks = (0.01, 0.03, 0.03 + wait, 0.15 + wait, 0.15 + wait, 0.2 + wait, 4.0, 4.2)
         platform = PLATFORMS[index % platforms]
         at = NOW - span * (number - index) / number
         made.append(Timing(platform, f"{platform}:1:0", at, 0.1, *marks, 100, 50, 80, "final"))

@@ -18,7 +18,6 @@ ANSWER = Timing(
     at=1_800_000_000.0,
     platform_delay=0.25,
     admitted=0.002,
-    asked=0.003,
     queued=0.004,
     scheduled=0.01,
     first_token=0.21,

@@ -27,10 +27,7 @@ class MannerlyTokenizer(CharacterTokenizer):
 def history(*lengths: int, first_id: int = 2) -> list[Turn]:
     """Exchanges whose turns have so many tokens: questions and answers in turn."""
     roles: tuple[Role, Role] = ("user", "assistant")
-    return [
-        Turn(first_id + number, roles[number % 2], "x" * length, None, 1, "Ada", 0.0)
-        for number, length in enumerate(lengths)
-    ]
+    return [Turn(first_id + number, roles[number % 2], "x" * length, None) for number, length in enumerate(lengths)]
 
 
 def composed(
@@ -56,8 +53,8 @@ def test_a_prompt_is_the_turns_in_the_models_template() -> None:
 def test_known_tokens_are_used_as_they_are() -> None:
     """The text of an answer, tokenized again, can give other tokens: the cached beginning would not fit any more."""
     past = [
-        Turn(2, "user", "Hi", [7, 8], 1, "Ada", 0.0),
-        Turn(3, "assistant", "Hello", [9], 1, "Ada", 0.0),
+        Turn(2, "user", "Hi", [7, 8]),
+        Turn(3, "assistant", "Hello", [9]),
     ]
 
     assert turns(composed(past, "?", Room(100, 100)).tokens)[:2] == [("user", "\x07\x08"), ("assistant", "\x09")]
@@ -198,7 +195,7 @@ def test_prompts_between_two_trims_share_their_beginning(talk: list[Exchange], s
             assert held <= KEEP * within.history
         before = made.tokens + [ord("x")] * each.answer
         past += history(each.question, each.answer, first_id=2 * number + 2)
-        past[-2] = Turn(2 * number + 2, "user", "q" * each.question, made.question, 1, "Ada", 0.0)
+        past[-2] = Turn(2 * number + 2, "user", "q" * each.question, made.question)
 
 
 def test_contents_stand_between_the_pieces() -> None:

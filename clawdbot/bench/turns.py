@@ -72,10 +72,7 @@ def exchange(number: int, question: str, made: Prompt, heard: Heard) -> list[Tur
         ("user", question, made.question),
         ("assistant", heard.text, heard.tokens),
     )
-    return [
-        Turn(2 * number + side, role, text, tokens, author=1, name="the bench", at=0.0)
-        for side, (role, text, tokens) in enumerate(sides)
-    ]
+    return [Turn(2 * number + side, role, text, tokens) for side, (role, text, tokens) in enumerate(sides)]
 
 
 def slowing(rows: Sequence[Row]) -> float | None:

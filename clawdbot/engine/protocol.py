@@ -1,7 +1,7 @@
 """What the core asks of a language model's engine."""
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Role = Literal["system", "user", "assistant"]
@@ -70,8 +70,6 @@ class EngineInfo:
     """`max_num_batched_tokens`: the most tokens of one step."""
     long_prefill: int
     """`long_prefill_token_threshold`: the most tokens of a step for one long prompt; 0 is no bound."""
-    extra: dict[str, str] = field(default_factory=dict)
-    """Further settings worth showing, name to value."""
 
 
 class Tokenizer(Protocol):

@@ -41,11 +41,6 @@ class Turn:
     text: str
     tokens: list[int] | None
     """None when they are not known, or not this model's."""
-    author: int
-    """`Person.id` of who asked, on both turns of the exchange."""
-    name: str
-    at: float
-    """When the question was received, seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +94,7 @@ def read_turns(row: sqlite3.Row, model: str) -> Iterator[Turn]:
     )
     for side, (role, text, tokens) in enumerate(sides):
         known = _unpack(row[tokens]) if ours else None
-        yield Turn(2 * row["id"] + side, role, row[text], known, row["author"], row["author_name"], row["received_at"])
+        yield Turn(2 * row["id"] + side, role, row[text], known)
 
 
 def _pack(tokens: Sequence[int] | None) -> bytes | None:

@@ -63,7 +63,6 @@ CREATE TABLE timing (
     at             REAL NOT NULL,
     platform_delay REAL,
     admitted       REAL,
-    asked          REAL,
     queued         REAL,
     scheduled      REAL,
     first_token    REAL,
