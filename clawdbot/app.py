@@ -131,7 +131,7 @@ async def supervise(name: str, adapter: Adapter, receive: Receive, clock: Clock)
 
 def _capacity(settings: Settings) -> Capacity:
     chosen = settings.sessions
-    return Capacity(chosen.concurrent, chosen.waiting, chosen.queue, chosen.busy)
+    return Capacity(chosen.concurrent, chosen.waiting, chosen.queue, chosen.share, chosen.busy)
 
 
 def _policy(settings: Settings) -> Policy:

@@ -133,11 +133,11 @@ class Bot:
         if len(message.text) > self._longest_question:
             size, limit = len(message.text), self._longest_question
             return Said(words.TOO_LONG.format(size=size, unit="characters", limit=limit))
-        refusal = self._sessions.refusal(message.conversation.key)
+        refusal = self._sessions.refusal(message.conversation.key, message.author.id)
         if refusal is None:
             return None
-        sentence = {"busy": words.BUSY, "queue": words.QUEUE_FULL, "full": words.FULL}[refusal.reason]
-        return Said(sentence.format(waiting=refusal.waiting))
+        sentences = {"busy": words.BUSY, "queue": words.QUEUE_FULL, "share": words.SHARE, "full": words.FULL}
+        return Said(sentences[refusal.reason].format(waiting=refusal.waiting))
 
     def _refuse(self, refusal: Said, message: Message, reply: Reply) -> None:
         """Say why a question is not taken, unless the same is on its way to its author already.
@@ -151,8 +151,9 @@ class Bot:
 
     async def _refuse_stranger(self, message: Message, reply: Reply) -> None:
         platform, person = message.conversation.platform, message.author
+        # Every time: that is where the owner finds the numbers of people and groups.
+        log.warning("refused %s user %d in %s", platform, person.id, message.conversation.key)
         if await self._store.first_refusal(platform, person.id):
-            log.warning("refused %s user %d in %s", platform, person.id, message.conversation.key)
             self._say(Said(words.REFUSED.format(id=person.id), private=True), message, reply)
 
     async def _command(self, name: str, message: Message, reply: Reply) -> None:

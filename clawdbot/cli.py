@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +21,7 @@ from clawdbot.app import open_app, serve
 from clawdbot.bench.cli import bench
 from clawdbot.chat import Event, Reply
 from clawdbot.clock import SystemClock
-from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings
+from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings, StoreSettings
 from clawdbot.engine import models, pretrained
 from clawdbot.engine.host import OpenEngine
 from clawdbot.engine.progress import Lines, shown
@@ -65,7 +66,7 @@ def run(config_file: ConfigOption = None) -> None:
     adapters = plugins.build(settings, plugins.installed())
     if not adapters:
         source = str(config_file or config.find(os.environ))
-        raise ConfigError(source, "no platform is enabled. Add a table such as [adapters.telegram].")
+        raise ConfigError(source, "no platform is enabled. Set enabled = true in a table such as [adapters.telegram].")
     clock = SystemClock()
 
     async def serve_platforms(stop: asyncio.Event) -> None:
@@ -82,8 +83,14 @@ def chat(
     demo: Annotated[bool, typer.Option("--demo", help="Ignore any configuration; use the demo model.")] = False,
 ) -> None:
     """Talk to the model here; without a configuration it is the demo model, at temperature 0."""
-    configured = not demo and (config_file is not None or config.find(os.environ) is not None)
-    settings = config.load(config_file, os.environ) if configured else _demo()
+    if not demo and (config_file is not None or config.find(os.environ) is not None):
+        _talk(config.load(config_file, os.environ), once)
+        return
+    with TemporaryDirectory(prefix="clawdbot-") as folder:  # a demo leaves nothing behind
+        _talk(_demo(Path(folder)), once)
+
+
+def _talk(settings: Settings, once: str | None) -> None:
     _log_to_stderr("warning" if settings.logging.level == "info" else settings.logging.level)
     _hide_tokens(os.environ)
     console = AdapterTable("--once", {} if once is None else {"once": once}, None)
@@ -123,8 +130,12 @@ def fetch(name: Annotated[str, typer.Argument(help='"demo", a folder, or a Huggi
     typer.echo(path)
 
 
-def _demo() -> Settings:
-    return Settings(engine=EngineSettings(model="demo"), answers=AnswerSettings(temperature=0.0))
+def _demo(folder: Path) -> Settings:
+    return Settings(
+        engine=EngineSettings(model="demo"),
+        answers=AnswerSettings(temperature=0.0),
+        store=StoreSettings(path=folder / "clawdbot.sqlite3"),
+    )
 
 
 def _opener(settings: Settings) -> OpenEngine:

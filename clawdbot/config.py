@@ -80,6 +80,8 @@ class SessionSettings(Section):
     """Seconds of waiting after which nothing that came later overtakes a question."""
     queue: int = Field(4, ge=0)
     """Questions that wait in one conversation; further ones are refused."""
+    share: Count = 16
+    """Questions of one person, answered now or waiting, over all conversations; further ones are refused."""
     busy: Literal["queue", "refuse"] = "queue"
     """What a question gets while its conversation's last one is being answered."""
     max_question_chars: Count = 100_000

@@ -35,15 +35,20 @@ class Capacity:
     """Waiting, over all conversations."""
     queue: int
     """Waiting in one conversation."""
+    share: int
+    """Of one person, being made or waiting, over all conversations."""
     busy: Literal["queue", "refuse"] = "queue"
     """What a question meets while its conversation's last one is being answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a question is not taken: "busy" or "queue" (its conversation), "full" (all); so many are ``waiting``."""
+    """Why a question is not taken: "busy" or "queue" (its conversation), "share" (its asker), "full" (all).
 
-    reason: Literal["busy", "queue", "full"]
+    So many of those are ``waiting``.
+    """
+
+    reason: Literal["busy", "queue", "share", "full"]
     waiting: int
 
 
@@ -65,6 +70,11 @@ class Ticket:
         """Whether the text is what it will be and only has to be delivered: nothing is left to stop."""
         self._task: asyncio.Task[Any] | None = None
         """The task inside the block."""
+
+    def is_of(self, conversation: str, asker: int) -> bool:
+        """Whether ``asker`` asked for it, somewhere on the platform of ``conversation``; ids are a platform's own."""
+        platform, mine = conversation.partition(":")[0], self.conversation.partition(":")[0]
+        return (mine, self.asker) == (platform, asker)
 
     def stop(self, state: State = State.STOPPED) -> None:
         """End the block, now or as soon as it is entered. The first reason counts; after the block none does."""
@@ -114,17 +124,20 @@ class Sessions:
         """The answers under way or waiting, oldest first."""
         return list(self._tickets)
 
-    def refusal(self, conversation: str) -> Refusal | None:
-        """Whether one more question of ``conversation`` has to be refused now, and why."""
+    def refusal(self, conversation: str, asker: int) -> Refusal | None:
+        """Whether one more question of ``asker`` in ``conversation`` has to be refused now, and why."""
         here = sum(ticket.conversation == conversation for ticket in self._tickets)
         if here and (self._capacity.busy == "refuse" or not self._capacity.queue):
             return Refusal("busy", here)
         if here > self._capacity.queue:
             return Refusal("queue", here - 1)
         # An answer that a platform does not take yet, for hours perhaps, is in nobody's way.
-        unwritten = sum(not ticket.written for ticket in self._tickets)
-        if unwritten >= self._capacity.concurrent + self._capacity.waiting:
-            return Refusal("full", unwritten - self._capacity.concurrent)
+        unwritten = [ticket for ticket in self._tickets if not ticket.written]
+        theirs = sum(ticket.is_of(conversation, asker) for ticket in unwritten)
+        if theirs >= self._capacity.share:
+            return Refusal("share", theirs)
+        if len(unwritten) >= self._capacity.concurrent + self._capacity.waiting:
+            return Refusal("full", len(unwritten) - self._capacity.concurrent)
         return None
 
     def ahead(self, ticket: Ticket) -> int:

@@ -11,6 +11,7 @@ IN_LINE_FOR = "You are number {number} in line, about {seconds} s. Your question
 BUSY = "I am still answering here. Ask again when that is done, or send /stop."
 FULL = "Too many questions are waiting ({waiting:,}). Please ask again in a minute."
 QUEUE_FULL = "{waiting} questions of this conversation are waiting already. Please ask again when they are answered."
+SHARE = "{waiting} of your questions are being answered or wait already. Please ask again when some are answered."
 TOO_LONG = "That is too long for me: it has {size:,} {unit} and I can read {limit:,}. Please send a shorter part of it."
 NOT_KEPT = "I could not store your question, so I cannot answer it. The owner of this bot finds the reason in its log."
 

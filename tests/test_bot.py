@@ -194,7 +194,7 @@ async def test_a_busy_conversation_refuses_when_it_is_told_to(rig: NewRig) -> No
 
 async def test_a_burst_is_taken_up_to_the_limits_and_the_rest_refused(rig: NewRig) -> None:
     """1,000 messages in one moment: the limits hold although nothing was stored yet when the last one came."""
-    bot = rig(silent, sessions=SessionSettings(concurrent=8, waiting=24))
+    bot = rig(silent, sessions=SessionSettings(concurrent=8, waiting=24, share=1000))
     async with bot.running():
         answers = [bot.platform.say("Hello", chat=chat) for chat in range(1000)]
         await bot.until(lambda: sum(bool(answer.calls) for answer in answers) == 1000 - 32)

@@ -171,7 +171,7 @@ def test_the_environment_can_name_the_file(
     ended = run("run")
     assert (ended.code, ended.err) == (
         2,
-        f"{path}: no platform is enabled. Add a table such as [adapters.telegram].\n",
+        f"{path}: no platform is enabled. Set enabled = true in a table such as [adapters.telegram].\n",
     )
 
 

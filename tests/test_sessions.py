@@ -20,9 +20,13 @@ def sessions(clock: ManualClock) -> MakeSessions:
     """Makes sessions with generous limits, or with those that are given."""
 
     def sessions(
-        concurrent: int = 8, waiting: int = 8, queue: int = 8, busy: Literal["queue", "refuse"] = "queue"
+        concurrent: int = 8,
+        waiting: int = 8,
+        queue: int = 8,
+        share: int = 8,
+        busy: Literal["queue", "refuse"] = "queue",
     ) -> Sessions:
-        return Sessions(Capacity(concurrent, waiting, queue, busy), clock)
+        return Sessions(Capacity(concurrent, waiting, queue, share, busy), clock)
 
     return sessions
 
@@ -200,14 +204,14 @@ async def test_an_error_leaves_the_block() -> None:
 
 async def test_refusals_name_what_is_full_and_how_many_wait(sessions: MakeSessions) -> None:
     small = sessions(concurrent=1, waiting=2, queue=1)
-    assert small.refusal("c") is None
+    assert small.refusal("c", 2) is None
     small.start(ticket(), forever, nothing)
-    assert small.refusal("c") is None
+    assert small.refusal("c", 2) is None
     small.start(ticket(), forever, nothing)
-    assert small.refusal("c") == Refusal("queue", 1)
+    assert small.refusal("c", 2) == Refusal("queue", 1)
     small.start(ticket("d"), forever, nothing)
 
-    assert small.refusal("e") == Refusal("full", 2)
+    assert small.refusal("e", 2) == Refusal("full", 2)
     await small.close()
 
 
@@ -216,8 +220,8 @@ async def test_a_conversation_without_a_queue_is_busy(sessions: MakeSessions, op
     one = sessions(**options)
     one.start(ticket(), forever, nothing)
 
-    assert one.refusal("c") == Refusal("busy", 1)
-    assert one.refusal("d") is None
+    assert one.refusal("c", 2) == Refusal("busy", 1)
+    assert one.refusal("d", 2) is None
     await one.close()
 
 
@@ -225,12 +229,24 @@ async def test_what_is_written_takes_no_place(sessions: MakeSessions) -> None:
     small = sessions(concurrent=1, waiting=0)
     written = ticket()
     small.start(written, forever, nothing)
-    assert small.refusal("d") == Refusal("full", 0)
+    assert small.refusal("d", 2) == Refusal("full", 0)
 
     written.written = True
 
-    assert small.refusal("d") is None
+    assert small.refusal("d", 2) is None
     await small.close()
+
+
+async def test_nobody_asks_more_than_a_share_of_all(sessions: MakeSessions) -> None:
+    """However many conversations somebody uses; the same number on another platform is somebody else."""
+    some = sessions(share=2)
+    for own in (ticket("discord:1:0", asker=1), ticket("discord:2:0", asker=1)):
+        some.start(own, forever, nothing)
+
+    assert some.refusal("discord:3:0", 1) == Refusal("share", 2)
+    assert some.refusal("discord:3:0", 2) is None
+    assert some.refusal("telegram:3:0", 1) is None
+    await some.close()
 
 
 async def test_ahead_counts_the_own_conversation(sessions: MakeSessions) -> None:

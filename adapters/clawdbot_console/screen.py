@@ -44,7 +44,7 @@ class Terminal:
             live.update(Text(text, style="dim"), refresh=True)
             return
         self._settle(text)
-        live.update(Markdown(text[len(self._settled) :]), refresh=True)
+        live.update(_markdown(text[len(self._settled) :]), refresh=True)
         if lasting:
             live.stop()
             self._live = None
@@ -67,9 +67,14 @@ class Terminal:
             self._settled = ""  # it has become another text, all of which counts
         end = last_block(text)
         if end > len(self._settled):
-            self._console.print(Markdown(text[len(self._settled) : end]))
+            self._console.print(_markdown(text[len(self._settled) : end]))
             self._console.print()
             self._settled = text[:end]
+
+
+def _markdown(text: str) -> Markdown:
+    # Chats break a line where the text does; Markdown's own rule would run such lines together.
+    return Markdown(text.replace("\n", "  \n"))
 
 
 def last_block(text: str) -> int:
