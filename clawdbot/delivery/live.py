@@ -147,6 +147,9 @@ class LiveReply:
             self._writer.cancel()
         if not await asyncio.shield(asyncio.create_task(_ended(tasks, PATIENCE, self._clock))):
             log.warning("A call for %s is still under way %g s after its answer ended", self._reply.ref, PATIENCE)
+        if sends := self.ambiguous_sends:
+            what = "send got no answer and was" if sends == 1 else "sends got no answer and were"
+            log.warning("%s: %d %s sent again", self._reply.ref, sends, what)
 
     def _start_writer(self) -> asyncio.Task[None]:
         writer = asyncio.create_task(self._write())

@@ -29,18 +29,11 @@ _INDENTED = re.compile(r"[ \t]")
 _JOINER = "\u200d"
 
 
-def split(text: str, fits: Callable[[str], bool], size: int) -> list[str]:
-    """``text`` in pieces that fit; without the repair of code blocks they are the text, every character once.
-
-    ``fits`` says whether a piece fits one message, ``size`` is about how many characters that is and never exceeded.
-    """
-    return Splitter(fits, size).parts(text)
-
-
 class Splitter:
     """Splits a growing text; a border that was chosen once does not move while the text only grows."""
 
     def __init__(self, fits: Callable[[str], bool], size: int) -> None:
+        """``fits``: whether a piece fits one message; ``size``: about how many characters that is, never exceeded."""
         self._fits = fits
         self._size = size
         self._done: list[str] = []
@@ -52,7 +45,10 @@ class Splitter:
         """The code block that is open at the last border."""
 
     def parts(self, text: str) -> list[str]:
-        """``text`` in pieces; asks ``fits`` only about what came after the last border."""
+        """``text`` in pieces that fit; without the repair of code blocks they are the text, every character once.
+
+        Asks ``fits`` only about what came after the last border.
+        """
         if not text.startswith(self._taken):
             self._done, self._borders, self._taken, self._fence = [], [], "", None
         while not self._fit(self._opened(rest := text[len(self._taken) :])):

@@ -80,14 +80,12 @@ def fetch_demo(progress: Progress = silent, cache: Path | None = None) -> Path:
     return folder
 
 
-def whole(folder: Path, *, hashes: bool = False) -> bool:
-    """Whether all files of the manifest in ``folder`` are there with their sizes; with ``hashes``, their contents."""
+def whole(folder: Path) -> bool:
+    """Whether all files of the manifest in ``folder`` are there with their sizes."""
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
         return bool(manifest) and all(
-            (folder / name).stat().st_size == entry["bytes"]
-            and (not hashes or _sha256(folder / name) == entry["sha256"])
-            for name, entry in manifest.items()
+            (folder / name).stat().st_size == entry["bytes"] for name, entry in manifest.items()
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False
@@ -187,9 +185,9 @@ def _alone(path: Path, progress: Progress) -> Iterator[None]:
 
 
 def write_manifest(folder: Path) -> None:
-    """Note sizes and checksums of the files in ``folder``, for `whole`."""
+    """Note the sizes of the files in ``folder``, for `whole`."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
-    manifest = {path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)} for path in files}
+    manifest = {path.name: {"bytes": path.stat().st_size} for path in files}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 

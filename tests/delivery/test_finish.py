@@ -124,8 +124,8 @@ async def test_unsure_edit_is_settled_by_the_same_edit(clock: ManualClock, live:
 
 
 @pytest.mark.parametrize(("remembers", "messages"), [(True, 1), (False, 2)])
-async def test_unsure_send_is_repeated_and_counted(
-    clock: ManualClock, live: Live, play: Play, remembers: bool, messages: int
+async def test_unsure_send_is_repeated_counted_and_told(
+    clock: ManualClock, live: Live, play: Play, caplog: pytest.LogCaptureFixture, remembers: bool, messages: int
 ) -> None:
     """Where the platform knows the key nothing is doubled; elsewhere a part seen twice beats one never seen."""
     reply = MemoryReply(clock, remembers=remembers)
@@ -138,6 +138,7 @@ async def test_unsure_send_is_repeated_and_counted(
 
     await play(own())
     assert reply.screen.texts == ["Hello"] * messages
+    assert caplog.messages == ["memory: 1 send got no answer and was sent again"]
 
 
 async def test_only_the_missing_part_is_sent_later(clock: ManualClock, live: Live, play: Play) -> None:

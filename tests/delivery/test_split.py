@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawdbot.delivery.split import Splitter, split
+from clawdbot.delivery.split import Splitter
 
 OPENING = re.compile(r"(?:[ \t>]*(?:`{3,}|~{3,})[^\n]*\n)?")
 CLOSING = re.compile(r"(?:\n?[ \t>]*(?:`{3,}|~{3,}))?")
@@ -39,6 +39,10 @@ def up_to(size: int) -> Callable[[str], bool]:
 def units(size: int) -> Callable[[str], bool]:
     """As Telegram counts."""
     return lambda text: len(text.encode("utf-16-le")) // 2 <= size
+
+
+def split(text: str, fits: Callable[[str], bool], size: int) -> list[str]:
+    return Splitter(fits, size).parts(text)
 
 
 def raw(text: str, fits: Callable[[str], bool], size: int) -> list[str]:
