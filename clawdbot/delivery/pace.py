@@ -11,6 +11,7 @@ from itertools import pairwise
 from math import inf
 
 from clawdbot.chat import Bucket, Pace, Rate
+from clawdbot.errors import Limited
 
 # A reply that is alone in its bucket may use the place that is kept for its final when the window gives one back within
 # so many seconds: a quick beginning is then not paid for with a long stop, and the final waits no longer than this.
@@ -119,10 +120,13 @@ class Budgets:
                 del stamps[at]
                 stamps.append(now)
 
-    def close(self, bucket: Bucket, until: float) -> None:
-        """Let nothing go to ``bucket`` before ``until``; an earlier refusal that holds for longer stays in force."""
-        ledger = self._ledger(bucket)
-        ledger.closed_until = max(ledger.closed_until, until)
+    def refuse(self, place: Bucket, bot: Bucket, refusal: Limited, now: float) -> None:
+        """Note that the platform has refused a call ``now``, which spent from the place's bucket and the whole bot's.
+
+        The one that the refusal holds for stays closed as long as it says, or as an earlier one that lasts longer.
+        """
+        ledger = self._ledger(bot if refusal.everywhere else place)
+        ledger.closed_until = max(ledger.closed_until, now + refusal.retry_after)
 
     def join(self, buckets: Iterable[Bucket]) -> None:
         """Count one more growing reply that spends from ``buckets``; `leave` ends it."""

@@ -96,8 +96,7 @@ class Parts:
             else:
                 await post.edit(frame)
         except Limited as refusal:
-            closed = buckets[1] if refusal.everywhere else buckets[0]
-            self._budgets.close(closed, self._clock.now() + refusal.retry_after)
+            self._budgets.refuse(*buckets, refusal, self._clock.now())
             raise
         except Unsure:
             part.shown = None

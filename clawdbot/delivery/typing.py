@@ -34,8 +34,7 @@ async def show_typing(reply: Reply, over: asyncio.Event, budgets: Budgets, clock
         try:
             await reply.typing()
         except Limited as refusal:
-            closed = limits.bot if refusal.everywhere else limits.typing
-            budgets.close(closed, clock.now() + refusal.retry_after)
+            budgets.refuse(*buckets, refusal, clock.now())
         except DeliveryError as error:
             log.debug("Typing in %s was not shown: %s", reply.ref, error)
         finally:

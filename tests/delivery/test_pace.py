@@ -6,6 +6,7 @@ import pytest
 
 from clawdbot.chat import Bucket, Pace, Rate
 from clawdbot.delivery.pace import SWEEP_AT, Budgets, Urgency, next_frame_at
+from clawdbot.errors import Limited
 
 EDITS = Bucket("edits", (Rate(5, 5.0),))
 BOT = Bucket("bot", (Rate(30, 1.0),))
@@ -84,8 +85,8 @@ def test_spare_calls_always_leave_a_place() -> None:
 def test_closed_bucket_opens_when_the_platform_said() -> None:
     """Exactly then, for every urgency; a shorter refusal does not open it earlier."""
     budgets = Budgets()
-    budgets.close(EDITS, 40.5)
-    budgets.close(EDITS, 20.0)
+    budgets.refuse(EDITS, BOT, Limited(40.0), 0.5)
+    budgets.refuse(EDITS, BOT, Limited(10.0), 10.0)
     assert [budgets.ready_at((EDITS,), urgency) for urgency in Urgency] == [40.5] * 4
     assert budgets.ready_at((BOT,), Urgency.SPARE) == -inf
 
@@ -135,9 +136,17 @@ def test_idle_buckets_are_forgotten() -> None:
     assert len(budgets) <= SWEEP_AT
 
 
+def test_refusal_for_everybody_closes_the_bots_bucket() -> None:
+    """And leaves the place's open: it is shut only as long as the whole bot is."""
+    budgets = Budgets()
+    budgets.refuse(EDITS, BOT, Limited(3.0, everywhere=True), 1.0)
+    assert budgets.ready_at((BOT,), Urgency.FINAL) == 4.0
+    assert budgets.ready_at((EDITS,), Urgency.FINAL) == -inf
+
+
 def test_closed_and_streaming_buckets_are_not_forgotten() -> None:
     budgets = Budgets()
-    budgets.close(EDITS, 1e6)
+    budgets.refuse(EDITS, BOT, Limited(1e6), 0.0)
     budgets.join((GROUP,))
     for chat in range(20 * SWEEP_AT):
         spend(budgets, Bucket(f"chat:{chat}", (Rate(5, 5.0),)), float(chat))
