@@ -15,7 +15,7 @@ from clawdbot.engine.protocol import Request
 from clawdbot.errors import Gone, Limited
 from clawdbot.latency import stages
 from clawdbot.testing.engine import INFO, TEXTLESS, Script
-from clawdbot.testing.memory import Fault
+from clawdbot.testing.memory import Mishap
 from clawdbot.testing.rig import ADA, BOB, Rig, echo, question, silent, slow, turns
 
 NewRig = Callable[..., Rig]
@@ -194,7 +194,7 @@ async def test_an_answer_that_a_platform_refuses_for_hours_holds_no_slot(rig: Ne
     async with bot.running():
         for chat in range(2):
             refused = bot.platform.say("Hello", chat=chat)
-            refused.inject("send", *[Fault(Limited(14_000.0))] * 2)
+            refused.inject("send", *[Mishap(Limited(14_000.0))] * 2)
             await bot.rest()
         other = bot.platform.say("Hello", chat=3)
         await bot.rest()
@@ -314,7 +314,7 @@ async def test_a_failure_that_could_not_be_told_is_not_the_end(rig: NewRig) -> N
     bot = rig(lambda request: Script([], fails=True))
     async with bot.running():
         answer = bot.platform.say("Hello")
-        answer.inject("send", Fault(Limited(600.0)))
+        answer.inject("send", Mishap(Limited(600.0)))
         await bot.rest()
     bot.script = echo
     async with bot.running():
@@ -410,7 +410,7 @@ async def test_an_answer_that_nobody_can_see_is_not_written_on(rig: NewRig) -> N
     bot = rig(slow)
     async with bot.running():
         answer = bot.platform.say("Count")
-        answer.inject("edit", Fault(Gone("deleted")))
+        answer.inject("edit", Mishap(Gone("deleted")))
         await bot.advance(3.5)
         assert bot.engine.aborted == {bot.requests[0].id}
         assert bot.timings[0].state == State.INTERRUPTED

@@ -17,7 +17,7 @@ from clawdbot.errors import AdapterError, EngineUnavailable, Limited, StoreError
 from clawdbot.sessions import LAST_WORDS
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import ScriptedEngine, opened
-from clawdbot.testing.memory import Fault
+from clawdbot.testing.memory import Mishap
 from clawdbot.testing.rig import Rig, echo, question, silent, slow
 
 NewRig = Callable[..., Rig]
@@ -300,7 +300,7 @@ async def test_a_platform_that_refuses_for_hours_does_not_hold_up_the_end(rig: N
     bot = rig(sessions=SessionSettings(drain=10.0))
     async with bot.running():
         answer = bot.platform.say("Hello")
-        answer.inject("send", Fault(Limited(14_000.0)))
+        answer.inject("send", Mishap(Limited(14_000.0)))
         await bot.rest()
         begun = bot.clock.now()
         await bot.stop()

@@ -10,7 +10,7 @@ from clawdbot.chat import Conversation, Edited, Message, Rate, State, Typing
 from clawdbot.config import SessionSettings
 from clawdbot.delivery.markdown import FAILED, INTERRUPTED, STOPPED
 from clawdbot.errors import Limited
-from clawdbot.testing.memory import Fault, limits
+from clawdbot.testing.memory import Mishap, limits
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, Rig, echo, question, silent, slow
 
 NewRig = Callable[..., Rig]
@@ -360,7 +360,7 @@ async def test_what_only_has_to_be_delivered_cannot_be_stopped(rig: NewRig) -> N
     bot = rig()
     async with bot.running():
         answer = bot.platform.say("Hello")
-        answer.inject("send", *[Fault(Limited(600.0))] * 2)
+        answer.inject("send", *[Mishap(Limited(600.0))] * 2)
         await bot.rest()
         here = bot.platform.say("/stop", allowed=limits(name="another bucket"))
         await bot.rest()
@@ -401,7 +401,7 @@ async def test_stop_works_while_the_platform_refuses_edits(rig: NewRig) -> None:
     bot = rig(slow)
     async with bot.running():
         answer = bot.platform.say("Count")
-        answer.inject("edit", Fault(Limited(30.0)))
+        answer.inject("edit", Mishap(Limited(30.0)))
         await bot.advance(2.5)
         bot.platform.say("/stop")
         await bot.rest()
@@ -540,7 +540,7 @@ async def test_a_complete_answer_is_delivered_and_not_written_anew(rig: NewRig) 
     async with bot.running():
         answer = bot.platform.say("Count")
         await bot.advance(3.9)
-        answer.inject("edit", Fault(Limited(3600.0)))
+        answer.inject("edit", Mishap(Limited(3600.0)))
         await bot.advance(1.0)
     asked = len(bot.requests)
     bot.script = echo
@@ -556,7 +556,7 @@ async def test_an_undelivered_answer_comes_before_the_next_question(rig: NewRig)
     bot = rig()
     async with bot.running():
         first = bot.platform.say("First")
-        first.inject("send", Fault(Limited(600.0)))
+        first.inject("send", Mishap(Limited(600.0)))
         await bot.rest()
     async with bot.running():
         second = bot.platform.say("Second")

@@ -11,7 +11,7 @@ from rich.console import Console
 from clawdbot.chat import Conversation, Message, Person, Receive
 from clawdbot.clock import Clock, SystemClock
 from clawdbot.errors import Gone
-from clawdbot_console.lines import Lines
+from clawdbot_console.lines import LineReader
 from clawdbot_console.reply import ConsoleReply
 from clawdbot_console.screen import Screen, screen_on
 
@@ -49,7 +49,7 @@ class ConsoleAdapter:
         self._once = settings.once
         self._console = console or Console()
         self._interactive = self._console.is_terminal and sys.stdin.isatty()
-        self._read = read or Lines().next
+        self._read = read or LineReader().next
         self._screen = screen or partial(screen_on, self._console)
         self._clock = clock or SystemClock()
         self._place = Conversation("console", int(self._clock.wall()), private=True)

@@ -8,7 +8,7 @@ import threading
 STANDARD_INPUT = 0
 
 
-class Lines:
+class LineReader:
     """The lines that come through a file descriptor.
 
     A read cannot be cancelled: it goes on until somebody presses Enter. Its thread keeps neither the loop nor the

@@ -55,7 +55,7 @@ def redirected(url: URL, api_url: str | None, gateway_url: str | None) -> URL:
     return url
 
 
-class Bucket(Ratelimit):
+class Allowance(Ratelimit):
     """One of Discord's buckets, as its headers describe it: refuses a call that has no room, and never sleeps."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Http(HTTPClient):
     def get_ratelimit(self, key: str) -> Ratelimit:
         bucket = self._buckets.get(key)
         if bucket is None:
-            bucket = self._buckets[key] = Bucket()
+            bucket = self._buckets[key] = Allowance()
             self._try_clear_expired_ratelimits()
         return bucket
 

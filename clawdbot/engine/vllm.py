@@ -170,7 +170,7 @@ def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.
         with sheltered():
             llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **completed))
     except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
-        raise _explained(error, model, on_cpu) from error
+        raise _unavailable(error, model, on_cpu) from error
     return VllmEngine(llm, tokenizer, _info_of(llm, model, f"vLLM {__version__}", current_platform))
 
 
@@ -187,7 +187,7 @@ def _check_device(wanted: str, on_cpu: bool) -> None:
         )
 
 
-def _explained(error: BaseException, model: str, on_cpu: bool) -> EngineUnavailable:
+def _unavailable(error: BaseException, model: str, on_cpu: bool) -> EngineUnavailable:
     """Why vLLM did not start, in one sentence, and what to do."""
     if isinstance(error, EngineUnavailable):
         return error

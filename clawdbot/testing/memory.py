@@ -51,7 +51,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Mishap:
     """What goes wrong with one call.
 
     It takes ``delay`` seconds before it has its effect and ``hold`` more before it returns; then it raises ``error``,
@@ -64,7 +64,7 @@ class Fault:
     landed: bool = False
 
 
-NO_FAULT = Fault()
+NO_MISHAP = Mishap()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class MemoryReply:
         *,
         ref: str = "memory",
         remembers: bool = True,
-        faults: Callable[[Call], Fault] | None = None,
+        faults: Callable[[Call], Mishap] | None = None,
     ) -> None:
         self.screen = Screen()
         self.calls: list[Call] = []
@@ -148,7 +148,7 @@ class MemoryReply:
         self._ref = ref
         self._remembers = remembers
         self._faults = faults
-        self._queued: dict[Method, deque[Fault]] = {"send": deque(), "edit": deque(), "typing": deque()}
+        self._queued: dict[Method, deque[Mishap]] = {"send": deque(), "edit": deque(), "typing": deque()}
         self._closed_until: dict[str, float] = {}
         self._keys: dict[str, int] = {}
         self._deleted: set[int] = set()
@@ -161,8 +161,8 @@ class MemoryReply:
     def limits(self) -> Limits:
         return self._limits
 
-    def inject(self, method: Method, *faults: Fault) -> None:
-        """Let the next calls of ``method`` meet ``faults``, one each; `NO_FAULT` lets one pass."""
+    def inject(self, method: Method, *faults: Mishap) -> None:
+        """Let the next calls of ``method`` meet ``faults``, one each; `NO_MISHAP` lets one pass."""
         self._queued[method].extend(faults)
 
     def delete(self, part: int) -> None:
@@ -204,18 +204,18 @@ class MemoryReply:
         if seconds:
             await self._clock.sleep(seconds)
 
-    def _begin(self, call: Call) -> Fault:
+    def _begin(self, call: Call) -> Mishap:
         self.calls.append(call)
         wait = self._closed_until.get(self._bucket(call.method).key, -inf) - call.at
         if wait > 0:
             self.early.append(call)
-            return Fault(Limited(wait))
+            return Mishap(Limited(wait))
         queued = self._queued[call.method]
         if queued:
             return queued.popleft()
-        return self._faults(call) if self._faults else NO_FAULT
+        return self._faults(call) if self._faults else NO_MISHAP
 
-    def _end(self, method: Method, fault: Fault) -> None:
+    def _end(self, method: Method, fault: Mishap) -> None:
         if isinstance(fault.error, Limited):
             methods: tuple[Method, ...] = ("send", "edit", "typing") if fault.error.everywhere else (method,)
             for each in methods:

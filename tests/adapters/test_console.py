@@ -16,7 +16,7 @@ from clawdbot.chat import Event, File, Frame, Message, Reply, State
 from clawdbot.errors import Gone
 from clawdbot.testing.clock import ManualClock
 from clawdbot_console import ConsoleAdapter, ConsoleSettings, plugin
-from clawdbot_console.lines import Lines
+from clawdbot_console.lines import LineReader
 from clawdbot_console.reply import ConsoleReply
 from clawdbot_console.screen import Stream, Terminal, last_block, screen_on
 
@@ -158,7 +158,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 async def test_lines_come_one_by_one(pipe: tuple[int, int]) -> None:
     """Whatever the pieces in which they arrive; the last one needs no line end."""
     reading, writing = pipe
-    lines = Lines(reading)
+    lines = LineReader(reading)
     os.write(writing, "Grüße\nsecond\nth".encode())
     first, second = await lines.next(), await lines.next()
     os.write(writing, b"ird")
@@ -172,7 +172,7 @@ async def test_lines_come_one_by_one(pipe: tuple[int, int]) -> None:
 async def test_a_line_that_nobody_waited_for_is_not_lost(pipe: tuple[int, int]) -> None:
     """Whoever was cancelled while it was typed leaves it to the next."""
     reading, writing = pipe
-    lines = Lines(reading)
+    lines = LineReader(reading)
     waiting = asyncio.create_task(lines.next())
     await asyncio.sleep(0)
     waiting.cancel()
@@ -188,7 +188,7 @@ async def test_what_is_not_text_does_not_end_the_console(pipe: tuple[int, int]) 
     os.write(writing, b"\xff\xfe\n")
     os.close(writing)
 
-    assert await Lines(reading).next() == "\ufffd\ufffd\n"
+    assert await LineReader(reading).next() == "\ufffd\ufffd\n"
 
 
 @pytest.mark.timeout(30)

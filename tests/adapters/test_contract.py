@@ -14,7 +14,7 @@ from clawdbot.clock import SystemClock
 from clawdbot.errors import Limited
 from clawdbot.testing.contract import CHECKS, Ability, Check, Harness
 from clawdbot.testing.discord import DiscordHarness, SimDiscord
-from clawdbot.testing.memory import Fault, MemoryReply
+from clawdbot.testing.memory import MemoryReply, Mishap
 from clawdbot.testing.telegram import SimTelegram, TelegramHarness
 from clawdbot_console import ConsoleAdapter, ConsoleSettings
 from clawdbot_discord import DiscordAdapter, DiscordSettings
@@ -80,7 +80,7 @@ class Memory:
         raise NotImplementedError("There are no controls in memory.")
 
     def refuse(self, seconds: float) -> None:
-        self._places[0].inject("edit", Fault(Limited(seconds)))
+        self._places[0].inject("edit", Mishap(Limited(seconds)))
 
     def delete(self, place: int = 0) -> None:
         self._places[place].delete(len(self._places[place].screen.frames) - 1)

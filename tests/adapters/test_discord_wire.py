@@ -4,7 +4,7 @@ import discord
 import pytest
 from yarl import URL
 
-from clawdbot_discord.wire import Bucket, redirected
+from clawdbot_discord.wire import Allowance, redirected
 
 API, GATEWAY = "http://127.0.0.1:8080/api/v10", "ws://127.0.0.1:7878/"
 
@@ -42,14 +42,14 @@ def test_other_hosts_are_left_alone() -> None:
 
 async def test_a_bucket_that_is_not_known_yet_takes_every_call() -> None:
     """discord.py lets the second call of a new bucket wait for the answer to the first."""
-    bucket = Bucket()
+    bucket = Allowance()
     async with bucket, bucket, bucket:
         assert bucket.outgoing == 3
 
 
 async def test_an_empty_bucket_refuses_and_says_until_when() -> None:
     """discord.py would sleep inside the call that took the last place, long after it had its effect."""
-    bucket = Bucket()
+    bucket = Allowance()
     async with bucket:
         bucket.update(Response(remaining=0, reset_after=4.0))  # type: ignore[arg-type]
     with pytest.raises(discord.RateLimited) as refusal:
@@ -58,7 +58,7 @@ async def test_an_empty_bucket_refuses_and_says_until_when() -> None:
 
 
 async def test_an_expired_window_is_a_new_one() -> None:
-    bucket = Bucket()
+    bucket = Allowance()
     async with bucket:
         bucket.update(Response(remaining=0, reset_after=-1.0))  # type: ignore[arg-type]
     async with bucket:

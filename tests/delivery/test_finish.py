@@ -11,7 +11,7 @@ from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.markdown import EMPTY, FAILED, INTERRUPTED, STOPPED, WITHDRAWN
 from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, StoreError, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.memory import NO_FAULT, Call, Fault, MemoryPost, MemoryReply, limits
+from clawdbot.testing.memory import NO_MISHAP, Call, MemoryPost, MemoryReply, Mishap, limits
 
 Live = Callable[..., LiveReply]
 Play = Callable[..., Awaitable[None]]
@@ -60,7 +60,7 @@ async def test_refused_final_arrives_once_when_the_wait_is_over(
 ) -> None:
     """The wait is taken as given: not capped, not halved, not doubled. No second copy, no call in between."""
     reply = MemoryReply(clock)
-    reply.inject("edit", Fault(Limited(wait)))
+    reply.inject("edit", Mishap(Limited(wait)))
     start = clock.now()
 
     async def own() -> None:
@@ -80,7 +80,7 @@ async def test_refused_final_arrives_once_when_the_wait_is_over(
 async def test_short_waits_are_not_drawn_out(clock: ManualClock, live: Live, play: Play) -> None:
     """However often the platform asks for a moment, it is given that moment and no more."""
     reply = MemoryReply(clock)
-    reply.inject("send", *[Fault(Limited(0.3))] * 8)
+    reply.inject("send", *[Mishap(Limited(0.3))] * 8)
     start = clock.now()
 
     async def own() -> None:
@@ -95,7 +95,7 @@ async def test_final_is_repeated_until_it_is_acknowledged(clock: ManualClock, li
     """Faults of the network are tried again, at growing distances."""
     reply = MemoryReply(clock)
     faults: list[DeliveryError] = [Unreachable("502"), Unsure("time-out"), Unreachable("refused"), Limited(7.0)]
-    reply.inject("edit", *map(Fault, faults))
+    reply.inject("edit", *map(Mishap, faults))
 
     async def own() -> None:
         async with live(reply) as answer:
@@ -111,7 +111,7 @@ async def test_final_is_repeated_until_it_is_acknowledged(clock: ManualClock, li
 async def test_unsure_edit_is_settled_by_the_same_edit(clock: ManualClock, live: Live, play: Play) -> None:
     """It may have landed, so only an acknowledgement of exactly this text ends the tries."""
     reply = MemoryReply(clock)
-    reply.inject("edit", Fault(Unsure("time-out"), landed=True))
+    reply.inject("edit", Mishap(Unsure("time-out"), landed=True))
 
     async def own() -> None:
         async with live(reply) as answer:
@@ -129,7 +129,7 @@ async def test_unsure_send_is_repeated_counted_and_told(
 ) -> None:
     """Where the platform knows the key nothing is doubled; elsewhere a part seen twice beats one never seen."""
     reply = MemoryReply(clock, remembers=remembers)
-    reply.inject("send", Fault(Unsure("time-out"), landed=True))
+    reply.inject("send", Mishap(Unsure("time-out"), landed=True))
 
     async def own() -> None:
         async with live(reply) as answer:
@@ -145,7 +145,7 @@ async def test_only_the_missing_part_is_sent_later(clock: ManualClock, live: Liv
     """First part edited, second part's send refused: the answer is not complete until that part is there."""
     reply = MemoryReply(clock, limits(size=200))
     text = "".join(WORDS[:40])
-    reply.inject("send", NO_FAULT, Fault(Limited(60.0)))
+    reply.inject("send", NO_MISHAP, Mishap(Limited(60.0)))
     start = clock.now()
 
     async def own() -> None:
@@ -184,7 +184,7 @@ async def test_permanent_failure_is_raised_and_not_repeated(
     clock: ManualClock, live: Live, error: DeliveryError
 ) -> None:
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(error))
+    reply.inject("send", Mishap(error))
     async with live(reply) as answer:
         with pytest.raises(type(error)):
             await answer.finish("Hello", State.FINAL)
@@ -266,7 +266,7 @@ async def test_files_and_privacy_go_with_the_last_message(clock: ManualClock, li
 async def test_later_word_replaces_an_earlier_one_on_its_way(clock: ManualClock, live: Live, play: Play) -> None:
     """Stop is pressed while the finished text waits for the platform: the stopped one is delivered, once."""
     reply = MemoryReply(clock)
-    reply.inject("edit", Fault(Limited(20.0)))
+    reply.inject("edit", Mishap(Limited(20.0)))
 
     async def own() -> None:
         async with live(reply) as answer:
@@ -367,15 +367,15 @@ async def test_chaos_loses_nothing_and_doubles_nothing(clock: ManualClock, play:
     """Every second call fails in one of four ways: the screen ends with the engine's words, each once."""
     turns = iter(range(10_000))
     kinds = [
-        Fault(Unreachable("502")),
-        Fault(Unsure("time-out"), landed=True),
-        Fault(Limited(3.0)),
-        Fault(Unsure("lost"), delay=2.0),
+        Mishap(Unreachable("502")),
+        Mishap(Unsure("time-out"), landed=True),
+        Mishap(Limited(3.0)),
+        Mishap(Unsure("lost"), delay=2.0),
     ]
 
-    def faults(call: Call) -> Fault:
+    def faults(call: Call) -> Mishap:
         turn = next(turns)
-        return kinds[turn // 2 % len(kinds)] if turn % 2 else NO_FAULT
+        return kinds[turn // 2 % len(kinds)] if turn % 2 else NO_MISHAP
 
     replies = [MemoryReply(clock, limits(size=600, name=f"chat{number}"), faults=faults) for number in range(8)]
     await play(*(speak(reply, WORDS, key=str(number)) for number, reply in enumerate(replies)))

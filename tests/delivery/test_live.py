@@ -11,7 +11,7 @@ from clawdbot.chat import Pace, Rate, State
 from clawdbot.delivery.live import LiveReply
 from clawdbot.errors import Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.memory import NO_FAULT, Fault, MemoryReply, limits
+from clawdbot.testing.memory import NO_MISHAP, MemoryReply, Mishap, limits
 
 Live = Callable[..., LiveReply]
 Play = Callable[..., Awaitable[None]]
@@ -89,7 +89,7 @@ async def test_quick_beginning_is_not_paid_for_with_a_long_stop(clock: ManualClo
 
 async def test_at_most_one_call_is_under_way(clock: ManualClock, play: Play, speak: Speak) -> None:
     """A model that is faster than the platform: the frames between are left out, edits end with the answer."""
-    reply = MemoryReply(clock, limits(size=10_000), faults=lambda call: Fault(delay=0.9))
+    reply = MemoryReply(clock, limits(size=10_000), faults=lambda call: Mishap(delay=0.9))
     start = clock.now()
     await play(speak(reply, WORDS, rate=200.0))
     assert reply.most_in_flight == 1
@@ -101,7 +101,7 @@ async def test_at_most_one_call_is_under_way(clock: ManualClock, play: Play, spe
 async def test_tokens_never_wait_for_the_platform(clock: ManualClock, live: Live) -> None:
     """While a call hangs the newest text counts, and the next call shows it."""
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(delay=5.0))
+    reply.inject("send", Mishap(delay=5.0))
     async with live(reply) as answer:
         for count in range(1, 100):
             answer.show("".join(WORDS[:count]))
@@ -135,7 +135,7 @@ async def test_unsure_frame_is_not_taken_as_lost(clock: ManualClock, live: Live)
     async with live(reply) as answer:
         answer.show("One")
         await clock.settle()
-        reply.inject("edit", Fault(Unsure("time-out"), landed=True))
+        reply.inject("edit", Mishap(Unsure("time-out"), landed=True))
         answer.show("One two")
         await clock.advance(0.5)
         answer.show("One")
@@ -149,7 +149,7 @@ async def test_failing_frame_of_several_messages_is_not_hammered(clock: ManualCl
     async with live(reply) as answer:
         answer.show("word0")
         await clock.settle()
-        reply.inject("edit", *[Fault(Unreachable("502"))] * 50)
+        reply.inject("edit", *[Mishap(Unreachable("502"))] * 50)
         answer.show("".join(WORDS[:30]))
         await clock.advance(10.0)
     assert len(reply.made("edit")) <= 11
@@ -184,7 +184,7 @@ async def test_frame_that_fails_is_dropped_and_the_next_one_shows_more(
     async with live(reply) as answer:
         answer.show("One")
         await clock.settle()
-        reply.inject("edit", Fault(error))  # type: ignore[arg-type]
+        reply.inject("edit", Mishap(error))  # type: ignore[arg-type]
         answer.show("One two")
         await clock.advance(0.4)
         answer.show("One two three")
@@ -195,7 +195,7 @@ async def test_frame_that_fails_is_dropped_and_the_next_one_shows_more(
 async def test_first_send_that_failed_is_repeated_with_its_key(clock: ManualClock, live: Live) -> None:
     """A send that may have landed is sent again; where the platform knows the key there is one message all the same."""
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(Unsure("time-out"), landed=True))
+    reply.inject("send", Mishap(Unsure("time-out"), landed=True))
     async with live(reply) as answer:
         answer.show("Hello")
         await clock.advance(0.5)
@@ -209,7 +209,7 @@ async def test_first_send_that_failed_is_repeated_with_its_key(clock: ManualCloc
 async def test_nothing_goes_to_a_closed_bucket(clock: ManualClock, play: Play, speak: Speak) -> None:
     """While a chat is limited there is no call to it: no edits, no typing, no second message."""
     reply = MemoryReply(clock, limits(size=10_000, shared=True))
-    reply.inject("edit", Fault(Limited(30.0)))
+    reply.inject("edit", Mishap(Limited(30.0)))
     start = clock.now()
     await play(speak(reply, WORDS, rate=10.0))
     assert reply.early == []
@@ -220,7 +220,7 @@ async def test_nothing_goes_to_a_closed_bucket(clock: ManualClock, play: Play, s
 async def test_lost_message_ends_the_calls(clock: ManualClock, live: Live, error: Exception) -> None:
     """Nobody can read on: the reply says so, and finishing raises the reason."""
     reply = MemoryReply(clock)
-    reply.inject("edit", Fault(error))  # type: ignore[arg-type]
+    reply.inject("edit", Mishap(error))  # type: ignore[arg-type]
     async with live(reply) as answer:
         for count in range(1, 100):
             answer.show("".join(WORDS[:count]))
@@ -278,7 +278,7 @@ async def test_finished_text_finds_a_place_in_a_busy_bucket(clock: ManualClock, 
 
 async def test_other_chats_go_on_while_one_is_limited(clock: ManualClock, play: Play, speak: Speak) -> None:
     limited = MemoryReply(clock, limits(size=10_000, name="a"))
-    limited.inject("edit", Fault(Limited(280.0)))
+    limited.inject("edit", Mishap(Limited(280.0)))
     free = MemoryReply(clock, limits(size=10_000, name="b"))
     start = clock.now()
     await play(speak(limited, WORDS, key="a"), speak(free, WORDS, key="b"))
@@ -288,7 +288,7 @@ async def test_other_chats_go_on_while_one_is_limited(clock: ManualClock, play: 
 
 async def test_refusal_of_the_whole_bot_holds_for_every_chat(clock: ManualClock, play: Play, speak: Speak) -> None:
     refused = MemoryReply(clock, limits(size=10_000, name="a"))
-    refused.inject("edit", Fault(Limited(20.0, everywhere=True)))
+    refused.inject("edit", Mishap(Limited(20.0, everywhere=True)))
     other = MemoryReply(clock, limits(size=10_000, name="b"))
     start = clock.now()
     await play(speak(refused, WORDS, key="a"), speak(other, WORDS, key="b"))
@@ -298,7 +298,7 @@ async def test_refusal_of_the_whole_bot_holds_for_every_chat(clock: ManualClock,
 async def test_slow_edit_does_not_make_the_next_one_follow_at_once(clock: ManualClock, live: Live) -> None:
     """A library that sleeps inside a call is talking for the platform: the pace counts from the end of such a call."""
     reply = MemoryReply(clock)
-    reply.inject("edit", Fault(hold=4.0), NO_FAULT)
+    reply.inject("edit", Mishap(hold=4.0), NO_MISHAP)
     start = clock.now()
     async with live(reply) as answer:
         for count in range(1, 120):
@@ -310,7 +310,7 @@ async def test_slow_edit_does_not_make_the_next_one_follow_at_once(clock: Manual
 async def test_cancelled_owner_never_cancels_a_call(clock: ManualClock, live: Live) -> None:
     """The call that is under way ends in its own time, and the block is left when it has."""
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(delay=3.0))
+    reply.inject("send", Mishap(delay=3.0))
     entered = asyncio.Event()
 
     async def own() -> None:
@@ -336,7 +336,7 @@ async def test_call_that_never_returns_is_left_behind(
 ) -> None:
     """Patience with it is limited; it is reported, still not cancelled."""
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(delay=1000.0))
+    reply.inject("send", Mishap(delay=1000.0))
     entered = asyncio.Event()
 
     async def own() -> None:

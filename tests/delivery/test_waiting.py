@@ -9,7 +9,7 @@ from clawdbot.chat import Rate, State
 from clawdbot.delivery.live import LiveReply
 from clawdbot.errors import Limited, Unreachable
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.memory import Fault, MemoryReply, limits
+from clawdbot.testing.memory import MemoryReply, Mishap, limits
 
 Live = Callable[..., LiveReply]
 
@@ -95,7 +95,7 @@ async def test_failure_takes_the_place_of_the_notice(clock: ManualClock, live: L
 async def test_text_during_the_notices_call_counts_as_first_text(clock: ManualClock, live: Live) -> None:
     """The notice is not taken for the first visible text."""
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(delay=1.0))
+    reply.inject("send", Mishap(delay=1.0))
     start = clock.now()
     async with live(reply) as answer:
         answer.wait("2 before you")
@@ -128,7 +128,7 @@ async def test_typing_waits_longer_where_it_spends_the_first_texts_budget(clock:
 
 async def test_refused_typing_is_left_alone_for_as_long_as_the_platform_says(clock: ManualClock, live: Live) -> None:
     reply = MemoryReply(clock)
-    reply.inject("typing", Fault(Limited(60.0)))
+    reply.inject("typing", Mishap(Limited(60.0)))
     start = clock.now()
     async with live(reply):
         await clock.advance(70.0)
@@ -151,7 +151,7 @@ async def test_typing_never_outlives_the_answer(clock: ManualClock, live: Live, 
 async def test_typing_is_over_while_the_last_word_waits(clock: ManualClock, live: Live) -> None:
     """Nothing more is being written when the sentence that says so is refused for a while."""
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(Limited(30.0)))
+    reply.inject("send", Mishap(Limited(30.0)))
     async with live(reply) as answer:
         finishing = asyncio.create_task(answer.finish("The model could not be loaded.", State.FAILED))
         await clock.advance(31.0)
@@ -176,7 +176,7 @@ async def test_typing_ends_with_a_cancelled_owner(clock: ManualClock, live: Live
 
 async def test_hanging_typing_does_not_delay_the_first_text(clock: ManualClock, live: Live) -> None:
     reply = MemoryReply(clock)
-    reply.inject("typing", Fault(Unreachable("502"), delay=8.0))
+    reply.inject("typing", Mishap(Unreachable("502"), delay=8.0))
     async with live(reply) as answer:
         await clock.advance(1.0)
         answer.show("Hello")

@@ -7,7 +7,7 @@ import pytest
 from clawdbot.chat import File, Frame, Rate, State
 from clawdbot.errors import Gone, Limited, Rejected, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.memory import Call, Fault, MemoryReply, Seen, limits
+from clawdbot.testing.memory import Call, MemoryReply, Mishap, Seen, limits
 
 HELLO = Frame("Hello", State.STREAMING)
 DONE = Frame("Hello there", State.FINAL)
@@ -68,7 +68,7 @@ async def test_deleted_message_cannot_be_edited(clock: ManualClock) -> None:
 
 async def test_fault_raises_without_effect(clock: ManualClock) -> None:
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(Unreachable("502")))
+    reply.inject("send", Mishap(Unreachable("502")))
     with pytest.raises(Unreachable):
         await reply.send(HELLO, "k-0")
     assert reply.screen.frames == []
@@ -76,7 +76,7 @@ async def test_fault_raises_without_effect(clock: ManualClock) -> None:
 
 async def test_landed_fault_has_its_effect_and_raises(clock: ManualClock) -> None:
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(Unsure("time-out"), landed=True))
+    reply.inject("send", Mishap(Unsure("time-out"), landed=True))
     with pytest.raises(Unsure):
         await reply.send(HELLO, "k-0")
     assert reply.screen.texts == ["Hello"]
@@ -84,7 +84,7 @@ async def test_landed_fault_has_its_effect_and_raises(clock: ManualClock) -> Non
 
 async def test_call_takes_its_time_before_and_after_its_effect(clock: ManualClock) -> None:
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(delay=1.0, hold=2.0))
+    reply.inject("send", Mishap(delay=1.0, hold=2.0))
     start = clock.now()
     sending = asyncio.create_task(reply.send(HELLO, "k-0"))
     await clock.advance(2.0)
@@ -98,7 +98,7 @@ async def test_call_takes_its_time_before_and_after_its_effect(clock: ManualCloc
 async def test_calls_during_a_wait_are_refused_and_kept(clock: ManualClock) -> None:
     """A refusal holds for its bucket; with `everywhere` for all of them."""
     reply = MemoryReply(clock)
-    reply.inject("edit", Fault(Limited(10.0)))
+    reply.inject("edit", Mishap(Limited(10.0)))
     post = await reply.send(HELLO, "k-0")
     for _ in range(2):
         with pytest.raises(Limited):
@@ -110,7 +110,7 @@ async def test_calls_during_a_wait_are_refused_and_kept(clock: ManualClock) -> N
 
 async def test_refusal_everywhere_holds_for_typing_too(clock: ManualClock) -> None:
     reply = MemoryReply(clock)
-    reply.inject("send", Fault(Limited(10.0, everywhere=True)))
+    reply.inject("send", Mishap(Limited(10.0, everywhere=True)))
     with pytest.raises(Limited):
         await reply.send(HELLO, "k-0")
     with pytest.raises(Limited):
@@ -118,8 +118,8 @@ async def test_refusal_everywhere_holds_for_typing_too(clock: ManualClock) -> No
 
 
 async def test_faults_can_be_decided_call_by_call(clock: ManualClock) -> None:
-    def first_only(call: Call) -> Fault:
-        return Fault(Unreachable("502") if len(reply.calls) == 1 else None)
+    def first_only(call: Call) -> Mishap:
+        return Mishap(Unreachable("502") if len(reply.calls) == 1 else None)
 
     reply = MemoryReply(clock, faults=first_only)
     with pytest.raises(Unreachable):
