@@ -1,4 +1,4 @@
-"""The sentences that the bot says about itself; the marks under an answer are in `clawdbot.delivery.markdown`."""
+"""The sentences that the bot says about itself, in an answer or instead of one."""
 
 REFUSED = "I only talk to people I know. The owner of this bot can add you: your number here is {id}."
 """Said once to a stranger. The number lets them ask the owner."""
@@ -20,3 +20,12 @@ STOPPED = "Stopped."
 NOTHING_TO_STOP = "There is nothing to stop."
 ADMINS_ONLY = "That is not for everybody."
 UNKNOWN_COMMAND = "I do not know /{name}. /help lists what I know."
+
+FAILED = "Sorry, something went wrong. Please try again."
+EMPTY = "*(The model gave no answer.)*"
+STOPPED_MARK = "*(stopped)*"
+INTERRUPTED_MARK = "*(The answer was interrupted.)*"
+"""Both stand below what there is of the answer."""
+REST = "*(The rest is in the attached file.)*"
+WITHDRAWN = "*(This part was withdrawn.)*"
+"""For a message that was sent too much and cannot be deleted."""

@@ -10,13 +10,13 @@ from clawdbot import words
 from clawdbot.answering import key_of
 from clawdbot.chat import Conversation, Message, State
 from clawdbot.config import AnswerSettings, SessionSettings
-from clawdbot.delivery.markdown import EMPTY, FAILED, INTERRUPTED
 from clawdbot.engine.protocol import Request
 from clawdbot.errors import Gone, Limited
 from clawdbot.latency import stages
 from clawdbot.testing.engine import INFO, TEXTLESS, Script
 from clawdbot.testing.memory import Mishap
 from clawdbot.testing.rig import ADA, BOB, Rig, echo, question, silent, slow, turns
+from clawdbot.words import EMPTY, FAILED, INTERRUPTED_MARK
 
 NewRig = Callable[..., Rig]
 
@@ -233,7 +233,7 @@ async def test_an_engine_that_dies_in_mid_answer_leaves_what_was_shown(rig: NewR
         await bot.advance(2.5)
         bot.engine.die()
         await bot.rest()
-        assert answer.screen.texts == [f"One two\n\n{INTERRUPTED}"]
+        assert answer.screen.texts == [f"One two\n\n{INTERRUPTED_MARK}"]
         assert answer.screen.states == [State.INTERRUPTED]
         following = bot.platform.say("Again")
         await bot.idle()
@@ -329,7 +329,7 @@ async def test_a_generation_that_fails_late_keeps_its_text(rig: NewRig) -> None:
         answer = bot.platform.say("Count")
         await bot.idle()
 
-    assert answer.screen.texts == [f"One two\n\n{INTERRUPTED}"]
+    assert answer.screen.texts == [f"One two\n\n{INTERRUPTED_MARK}"]
 
 
 async def test_a_fault_that_nobody_foresaw_ends_one_answer(rig: NewRig, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,6 @@ import pytest
 from clawdbot.app import FIRST_PAUSE, LONGEST_PAUSE, STEADY, App, open_app, serve, supervise
 from clawdbot.chat import Event, Receive, Reply, State
 from clawdbot.config import SessionSettings, Settings, StoreSettings
-from clawdbot.delivery.markdown import INTERRUPTED
 from clawdbot.engine.host import OpenEngine
 from clawdbot.errors import AdapterError, EngineUnavailable, Limited, StoreError, Unauthorized
 from clawdbot.sessions import LAST_WORDS
@@ -19,6 +18,7 @@ from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.memory import Mishap
 from clawdbot.testing.rig import Rig, echo, question, silent, slow
+from clawdbot.words import INTERRUPTED_MARK
 
 NewRig = Callable[..., Rig]
 OpenApp = Callable[..., AbstractAsyncContextManager[App]]
@@ -270,8 +270,8 @@ async def test_what_takes_longer_is_marked_as_interrupted(rig: NewRig) -> None:
         bot.platform.say("Go on")
         await bot.idle()
 
-    assert answer.screen.texts == [f"One two\n\n{INTERRUPTED}"]
-    assert queued.screen.texts == [INTERRUPTED]
+    assert answer.screen.texts == [f"One two\n\n{INTERRUPTED_MARK}"]
+    assert queued.screen.texts == [INTERRUPTED_MARK]
     assert [question(request.prompt) for request in bot.requests] == ["Count", "Go on"]
     assert "One two" in "".join(chr(token) for token in bot.requests[1].prompt if token > 0)
 
@@ -319,7 +319,7 @@ async def test_a_bot_that_ends_while_the_model_reads_leaves_nothing_running(rig:
         await bot.rest()
         await bot.stop()
 
-    assert answer.screen.texts == [INTERRUPTED]
+    assert answer.screen.texts == [INTERRUPTED_MARK]
     assert bot.engine.running == set()
     others = asyncio.all_tasks() - {asyncio.current_task()}
     assert others == set()

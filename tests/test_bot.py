@@ -8,10 +8,10 @@ import pytest
 from clawdbot import words
 from clawdbot.chat import Conversation, Edited, Message, Rate, State, Typing
 from clawdbot.config import SessionSettings
-from clawdbot.delivery.markdown import FAILED, INTERRUPTED, STOPPED
 from clawdbot.errors import Limited
 from clawdbot.testing.memory import Mishap, limits
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, Rig, echo, question, silent, slow
+from clawdbot.words import FAILED, INTERRUPTED_MARK, STOPPED_MARK
 
 NewRig = Callable[..., Rig]
 
@@ -232,7 +232,7 @@ async def test_stop_keeps_and_marks_what_is_on_the_screen(rig: NewRig, moment: f
         await bot.idle()
 
     assert said.screen.texts == [words.STOPPED]
-    assert answer.screen.texts == [f"{written.rstrip()}\n\n{STOPPED}" if written else STOPPED]
+    assert answer.screen.texts == [f"{written.rstrip()}\n\n{STOPPED_MARK}" if written else STOPPED_MARK]
     assert answer.screen.states == [State.STOPPED]
     assert bot.engine.aborted == {bot.requests[0].id}
     assert bot.engine.running == set()
@@ -261,8 +261,8 @@ async def test_stop_while_queued_never_asks_the_model(rig: NewRig) -> None:
         bot.platform.say("/stop")
         await bot.idle()
 
-    assert answers[0].screen.texts == [f"One two\n\n{STOPPED}"]
-    assert answers[1].screen.texts == [STOPPED]
+    assert answers[0].screen.texts == [f"One two\n\n{STOPPED_MARK}"]
+    assert answers[1].screen.texts == [STOPPED_MARK]
     assert [question(request.prompt) for request in bot.requests] == ["First"]
 
 
@@ -277,7 +277,7 @@ async def test_stop_while_the_model_loads(rig: NewRig) -> None:
         bot.loaded.set()
         await bot.rest()
 
-    assert answer.screen.texts == [STOPPED]
+    assert answer.screen.texts == [STOPPED_MARK]
     assert bot.requests == []
 
 
@@ -295,7 +295,7 @@ async def test_stop_twice_in_a_row(rig: NewRig) -> None:
         following = bot.platform.say("Again")
         await bot.idle()
 
-    assert answer.screen.texts == [f"One\n\n{STOPPED}"]
+    assert answer.screen.texts == [f"One\n\n{STOPPED_MARK}"]
     assert late.screen.texts == [words.NOTHING_TO_STOP]
     assert following.screen.texts == ["One two three four."]
 
@@ -313,7 +313,7 @@ async def test_only_the_asker_and_admins_can_stop(rig: NewRig) -> None:
 
         bot.platform.say("/stop", ADMIN)
         await bot.idle()
-    assert answer.screen.texts == [f"One two\n\n{STOPPED}"]
+    assert answer.screen.texts == [f"One two\n\n{STOPPED_MARK}"]
 
 
 async def test_stop_reaches_its_own_conversation_only(rig: NewRig) -> None:
@@ -324,7 +324,7 @@ async def test_stop_reaches_its_own_conversation_only(rig: NewRig) -> None:
         bot.platform.say("/stop", chat=1)
         await bot.idle()
 
-    assert here.screen.texts == [f"One\n\n{STOPPED}"]
+    assert here.screen.texts == [f"One\n\n{STOPPED_MARK}"]
     assert there.screen.texts == ["One two three four."]
 
 
@@ -338,7 +338,7 @@ async def test_the_stop_button_ends_the_answer_above_it(rig: NewRig) -> None:
         bot.platform.press("stop", answer)
         await bot.idle()
 
-    assert answer.screen.texts == [f"One two\n\n{STOPPED}"]
+    assert answer.screen.texts == [f"One two\n\n{STOPPED_MARK}"]
     assert following.screen.texts == ["You said: Hello"]
 
 
@@ -352,7 +352,7 @@ async def test_the_stop_button_works_on_an_answer_that_was_taken_up_again(rig: N
         bot.platform.press("stop", answer)
         await bot.idle()
 
-    assert answer.screen.texts == [STOPPED]
+    assert answer.screen.texts == [STOPPED_MARK]
 
 
 async def test_what_only_has_to_be_delivered_cannot_be_stopped(rig: NewRig) -> None:
@@ -392,7 +392,7 @@ async def test_a_deleted_question_is_answered_no_further(rig: NewRig) -> None:
         bot.platform.delete(answer)
         await bot.idle()
 
-    assert answer.screen.texts == [f"One\n\n{STOPPED}"]
+    assert answer.screen.texts == [f"One\n\n{STOPPED_MARK}"]
     assert other.screen.texts == ["One two three four."]
 
 
@@ -408,7 +408,7 @@ async def test_stop_works_while_the_platform_refuses_edits(rig: NewRig) -> None:
         assert bot.engine.aborted == {bot.requests[0].id}
         await bot.idle()
 
-    assert answer.screen.texts == [f"One two\n\n{STOPPED}"]
+    assert answer.screen.texts == [f"One two\n\n{STOPPED_MARK}"]
     assert answer.early == []
 
 
@@ -452,7 +452,7 @@ async def test_stop_works_on_a_full_disk(rig: NewRig) -> None:
             await bot.idle()
 
     assert said.screen.texts == [words.STOPPED]
-    assert answer.screen.texts == [f"One\n\n{STOPPED}"]
+    assert answer.screen.texts == [f"One\n\n{STOPPED_MARK}"]
 
 
 async def test_a_command_that_fails_says_a_fixed_sentence(rig: NewRig) -> None:
@@ -579,7 +579,7 @@ async def test_a_question_that_is_too_old_after_a_restart_is_marked(rig: NewRig)
     async with bot.running():
         await bot.idle()
 
-    assert answer.screen.texts == [INTERRUPTED]
+    assert answer.screen.texts == [INTERRUPTED_MARK]
     assert answer.screen.states == [State.INTERRUPTED]
     assert len(answer.made("send")) == 1
     assert len(bot.requests) == 1

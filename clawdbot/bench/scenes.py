@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from clawdbot.bench.measures import Look, Seen, letters
-from clawdbot.delivery.layout import REST
 from clawdbot.testing.discord import Post, SimDiscord
 from clawdbot.testing.telegram import Look as TelegramLook
 from clawdbot.testing.telegram import Shown, SimTelegram, Verdict
+from clawdbot.words import REST
 
 Platform = Literal["discord", "telegram"]
 

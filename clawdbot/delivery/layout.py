@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from clawdbot import words
 from clawdbot.chat import File, Frame, Limits, State
 from clawdbot.delivery.markdown import heal, marked, shows, visible
 from clawdbot.delivery.split import Splitter
 
-REST = "*(The rest is in the attached file.)*"
 REST_NAME = "answer.md"
 
 
@@ -34,7 +34,7 @@ class Layout:
         pieces = self._splitter.parts(_plain(whole))
         if len(pieces) > self._most:
             plain = _plain(visible(text))
-            pieces = [*self._splitter.parts(plain)[: self._most], marked(REST, state)]
+            pieces = [*self._splitter.parts(plain)[: self._most], marked(words.REST, state)]
             files = (*files, File(REST_NAME, self._splitter.after(plain, self._most).encode()))
         return _frames(pieces, state, tuple(files), private=private)
 

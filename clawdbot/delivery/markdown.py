@@ -6,13 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from clawdbot import words
 from clawdbot.chat import State
-
-STOPPED = "*(stopped)*"
-INTERRUPTED = "*(The answer was interrupted.)*"
-FAILED = "Sorry, something went wrong. Please try again."
-WITHDRAWN = "*(This part was withdrawn.)*"
-EMPTY = "*(The model gave no answer.)*"
 
 # How often the end of a text is left out and looked at again: enough for any sense, and a bound for nonsense.
 TRIMS = 20
@@ -221,9 +216,9 @@ def _seen(char: str) -> bool:
 def marked(text: str, state: State) -> str:
     """A finished text with what its state has to say: a mark below a text that was cut short, a sentence for none."""
     text = visible(text)
-    mark = {State.STOPPED: STOPPED, State.INTERRUPTED: INTERRUPTED}.get(state)
+    mark = {State.STOPPED: words.STOPPED_MARK, State.INTERRUPTED: words.INTERRUPTED_MARK}.get(state)
     if not shows(text):
-        return mark or (FAILED if state is State.FAILED else EMPTY)
+        return mark or (words.FAILED if state is State.FAILED else words.EMPTY)
     if mark is None:
         return text
     fence, _ = open_fence(text)

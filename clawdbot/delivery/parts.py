@@ -5,9 +5,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clawdbot import words
 from clawdbot.chat import Bucket, Frame, Post, Reply, State
 from clawdbot.clock import Clock
-from clawdbot.delivery.markdown import WITHDRAWN
 from clawdbot.delivery.outbox import Journal
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.errors import Limited, StoreError, Unsure
@@ -60,7 +60,7 @@ class Parts:
 
     def covered(self, frames: Sequence[Frame]) -> list[Frame]:
         """``frames`` for every message there is: one more than the answer needs, which cannot be deleted, says so."""
-        left_over = Frame(WITHDRAWN, State.FINAL, last=False)
+        left_over = Frame(words.WITHDRAWN, State.FINAL, last=False)
         return [*frames, *(left_over for part in self._parts[len(frames) :] if part.post)]
 
     def ready_at(self, number: int, urgency: Urgency) -> float:

@@ -1,9 +1,9 @@
 import telegram
 
 from clawdbot.bench.scenes import DiscordScene, Scene, TelegramScene
-from clawdbot.delivery.layout import REST
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.telegram import SimTelegram
+from clawdbot.words import REST
 
 
 def looks(scene: Scene) -> list[list[str]]:

@@ -8,10 +8,10 @@ import pytest
 
 from clawdbot.chat import File, Frame, Rate, State
 from clawdbot.delivery.live import LiveReply
-from clawdbot.delivery.markdown import EMPTY, FAILED, INTERRUPTED, STOPPED, WITHDRAWN
 from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, StoreError, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.memory import NO_MISHAP, Call, MemoryPost, MemoryReply, Mishap, limits
+from clawdbot.words import EMPTY, FAILED, INTERRUPTED_MARK, STOPPED_MARK, WITHDRAWN
 
 Live = Callable[..., LiveReply]
 Play = Callable[..., Awaitable[None]]
@@ -196,17 +196,17 @@ async def test_permanent_failure_is_raised_and_not_repeated(
     ("text", "state", "shown"),
     [
         ("Hello", State.FINAL, "Hello"),
-        ("Hello", State.STOPPED, f"Hello\n\n{STOPPED}"),
-        ("Hello", State.INTERRUPTED, f"Hello\n\n{INTERRUPTED}"),
-        ("", State.STOPPED, STOPPED),
-        ("", State.INTERRUPTED, INTERRUPTED),
+        ("Hello", State.STOPPED, f"Hello\n\n{STOPPED_MARK}"),
+        ("Hello", State.INTERRUPTED, f"Hello\n\n{INTERRUPTED_MARK}"),
+        ("", State.STOPPED, STOPPED_MARK),
+        ("", State.INTERRUPTED, INTERRUPTED_MARK),
         ("", State.FAILED, FAILED),
         ("The question is too long.", State.FAILED, "The question is too long."),
         ("", State.FINAL, EMPTY),
         ("```", State.FINAL, EMPTY),
         ("<think>Hm", State.FINAL, EMPTY),
         ("<think>Hm</think>\n\nHello", State.FINAL, "Hello"),
-        ("```py\nx = 1", State.STOPPED, f"```py\nx = 1\n```\n\n{STOPPED}"),
+        ("```py\nx = 1", State.STOPPED, f"```py\nx = 1\n```\n\n{STOPPED_MARK}"),
     ],
 )
 async def test_state_is_told_by_the_text(clock: ManualClock, live: Live, text: str, state: State, shown: str) -> None:
@@ -226,7 +226,7 @@ async def test_mark_counts_in_the_length(clock: ManualClock, live: Live) -> None
         answer.show(text)
         await clock.settle()
         await answer.finish(text, State.STOPPED)
-        assert "".join(reply.screen.texts).endswith(STOPPED)
+        assert "".join(reply.screen.texts).endswith(STOPPED_MARK)
         assert len(reply.screen.texts) == 2
 
 
@@ -278,7 +278,7 @@ async def test_later_word_replaces_an_earlier_one_on_its_way(clock: ManualClock,
             await answer.finish("Hello", State.STOPPED)
 
     await play(own())
-    assert reply.screen.seen() == ["Hello", f"Hello\n\n{STOPPED}"]
+    assert reply.screen.seen() == ["Hello", f"Hello\n\n{STOPPED_MARK}"]
 
 
 async def test_leaving_without_finish_leaves_the_screen(clock: ManualClock, live: Live) -> None:
@@ -336,7 +336,7 @@ async def test_answer_is_taken_up_after_a_restart(clock: ManualClock, live: Live
     async with live(reply, posts=posts) as answer:
         await answer.finish(text, State.INTERRUPTED)
     assert len(reply.made("send")) == len(reply.screen.texts) > sends == len(posts)
-    assert "".join(" ".join(reply.screen.texts).split()) == "".join(f"{text}\n\n{INTERRUPTED}".split())
+    assert "".join(" ".join(reply.screen.texts).split()) == "".join(f"{text}\n\n{INTERRUPTED_MARK}".split())
 
 
 async def test_message_that_is_no_longer_needed_says_so(clock: ManualClock, live: Live) -> None:
