@@ -6,6 +6,10 @@ end with an exception and whoever made them decides.
 """
 
 import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from math import isfinite
 from types import SimpleNamespace, TracebackType
 
 import aiohttp
@@ -18,6 +22,8 @@ from clawdbot.errors import DeliveryError, Limited, Unreachable, Unsure
 
 KEEP_ALIVE = 300.0
 """Seconds that an idle connection is kept; Discord closes it earlier when it likes."""
+UNSAID, UNSAID_BY_FRONT = 1.0, 60.0
+"""Seconds to wait after a refusal that does not say how long; the front's refusals last."""
 _NO_EFFECT, _PERHAPS = (500, 502, 503), (504, 520, 522, 524)
 
 
@@ -105,7 +111,7 @@ async def _look(_: aiohttp.ClientSession, __: SimpleNamespace, params: aiohttp.T
     if params.url.scheme in ("ws", "wss"):
         return
     if params.response.status == 429:
-        raise await _limited(params.response)
+        raise refusal(await params.response.read(), params.response.headers)
     if fault := _fault(params.response.status):
         raise fault
 
@@ -118,9 +124,23 @@ def _fault(status: int) -> DeliveryError | None:
     return None
 
 
-async def _limited(response: aiohttp.ClientResponse) -> Limited:
+def refusal(body: bytes, headers: Mapping[str, str]) -> Limited:
     """What a 429 says; without JSON it comes from the front that guards Discord and holds for the whole bot."""
-    if response.content_type == "application/json":
-        body = await response.json()
-        return Limited(float(body["retry_after"]), everywhere=bool(body.get("global")))
-    return Limited(float(response.headers.get("Retry-After", 60)), everywhere=True)
+    try:
+        said = json.loads(body)
+    except ValueError:
+        said = None
+    header = headers.get("Retry-After")
+    if not isinstance(said, dict):
+        return Limited(_seconds(header, UNSAID_BY_FRONT), everywhere=True)
+    return Limited(_seconds(said.get("retry_after"), header, UNSAID), everywhere=bool(said.get("global")))
+
+
+def _seconds(*said: object) -> float:
+    """The first that is a number of seconds: a header may hold a date, a body anything."""
+    for value in said:
+        with suppress(TypeError, ValueError):
+            seconds = float(value)  # type: ignore[arg-type]
+            if isfinite(seconds):
+                return max(0.0, seconds)
+    return UNSAID

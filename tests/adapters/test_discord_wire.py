@@ -4,7 +4,7 @@ import discord
 import pytest
 from yarl import URL
 
-from clawdbot_discord.wire import Allowance, redirected
+from clawdbot_discord.wire import Allowance, redirected, refusal
 
 API, GATEWAY = "http://127.0.0.1:8080/api/v10", "ws://127.0.0.1:7878/"
 
@@ -38,6 +38,27 @@ def test_the_gateway_and_its_resume_hosts_go_to_the_proxy() -> None:
 def test_other_hosts_are_left_alone() -> None:
     url = URL("https://cdn.discordapp.com/attachments/1/2/a.png")
     assert redirected(url, API, GATEWAY) == url
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "wait", "everywhere"),
+    [
+        ('{"retry_after": 3.5, "global": false}', "4", 3.5, False),
+        ('{"retry_after": 3.5, "global": true}', "4", 3.5, True),
+        ('{"message": "slow down"}', "4", 4.0, False),
+        ('{"retry_after": null}', None, 1.0, False),
+        ('{"retry_after": "soon"}', "Wed, 21 Oct 2026 07:28:00 GMT", 1.0, False),
+        ('{"retry_after": Infinity}', None, 1.0, False),
+        ('{"retry_after": -1}', None, 0.0, False),
+        ("<html>", "7", 7.0, True),
+        ("[]", None, 60.0, True),
+        ("", "Wed, 21 Oct 2026 07:28:00 GMT", 60.0, True),
+    ],
+)
+def test_a_refusal_says_how_long_and_for_whom(body: str, header: str | None, wait: float, everywhere: bool) -> None:
+    """Whatever its body and header hold: an answer must not end for what they lack."""
+    refused = refusal(body.encode(), {"Retry-After": header} if header else {})
+    assert (refused.retry_after, refused.everywhere) == (wait, everywhere)
 
 
 async def test_a_bucket_that_is_not_known_yet_takes_every_call() -> None:
