@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ from clawdbot import __version__, config, plugins
 from clawdbot.app import open_app, serve
 from clawdbot.bench.cli import bench
 from clawdbot.chat import Event, Reply
-from clawdbot.clock import SystemClock
+from clawdbot.clock import SystemClock, first_of
 from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings, StoreSettings
 from clawdbot.engine import models, pretrained
 from clawdbot.engine.host import OpenEngine
@@ -108,7 +108,7 @@ def _talk(settings: Settings, once: str | None) -> None:
         async with open_app(settings, _opener(settings), clock, note) as app:
             with notes.status("The model is loading …"):
                 # Or the first question would measure the loading.
-                await _first_of(app.host.engine(), stop.wait())
+                await first_of(app.host.engine(), stop.wait())
 
             async def receive(event: Event, reply: Reply) -> None:
                 await app.bot.receive(event, reply)
@@ -175,16 +175,6 @@ def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(until_stopped())
-
-
-async def _first_of(*ways: Awaitable[object]) -> None:
-    """Return when one of ``ways`` is done; the others are cancelled."""
-    tasks = [asyncio.ensure_future(way) for way in ways]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
 
 
 @contextmanager

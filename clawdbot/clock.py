@@ -48,7 +48,12 @@ async def until(event: asyncio.Event, seconds: float, clock: Clock) -> bool:
 
 async def within(seconds: float, work: Awaitable[object], clock: Clock) -> None:
     """Wait for ``work``, ``seconds`` at most; then it is cancelled."""
-    waiters = [asyncio.ensure_future(work), asyncio.ensure_future(clock.sleep(seconds))]
+    await first_of(work, clock.sleep(seconds))
+
+
+async def first_of(*works: Awaitable[object]) -> None:
+    """Return when one of ``works`` is done; the others are cancelled."""
+    waiters = [asyncio.ensure_future(work) for work in works]
     try:
         await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
     finally:

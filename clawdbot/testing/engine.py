@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from clawdbot.clock import Clock
+from clawdbot.clock import Clock, first_of
 from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Role, Usage
 from clawdbot.errors import EngineDead, GenerationFailed, PromptTooLong
 
@@ -122,13 +122,7 @@ class ScriptedEngine:
         yield Chunk("", [], "stop", usage)
 
     async def _until(self, when: float) -> None:
-        sleeping = asyncio.ensure_future(self._clock.sleep(when - self._clock.now()))
-        dying = asyncio.ensure_future(self._dead.wait())
-        try:
-            await asyncio.wait({sleeping, dying}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sleeping.cancel()
-            dying.cancel()
+        await first_of(self._clock.sleep(when - self._clock.now()), self._dead.wait())
         if self._dead.is_set():
             raise EngineDead("The scripted engine was told to die.")
 
