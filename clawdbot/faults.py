@@ -15,6 +15,9 @@ Model = TypeVar("Model", bound=BaseModel)
 # The value of a key that ends like this is never repeated in a message.
 SECRET = re.compile(r"(^|[._])(token|secret|password|proxy)$", re.IGNORECASE)
 LONGEST = 60
+"""Characters of a value that are repeated."""
+LISTED = 24
+"""Names that are listed at most where none is like the unknown one: vLLM has two hundred arguments."""
 
 
 def validate(model: type[Model], data: Mapping[str, Any], *, source: str, at: tuple[str, ...] = ()) -> Model:
@@ -31,11 +34,13 @@ def validate(model: type[Model], data: Mapping[str, Any], *, source: str, at: tu
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What to write instead of an unknown ``name``: the nearest one, or all where none is near."""
+    """What to write instead of an unknown ``name``: the nearest one, or all where none is near and they are few."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]!r}?"
+    if len(names) > LISTED:
+        return f"none of the {len(names):,} known ones is like it."
     return f"known here: {', '.join(names)}." if names else "nothing is known here."
 
 

@@ -1,11 +1,11 @@
 """What vLLM is started with: the admin's choice, safe defaults for the device, no contradictions. Pure."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from clawdbot.errors import ConfigError
+from clawdbot.faults import nearest
 
 _STEP, _LONG = "max_num_batched_tokens", "long_prefill_token_threshold"
 
@@ -56,12 +56,11 @@ GRAPH_SIZES = (1, 2, 4, *range(8, 257, 8), *range(272, 513, 16), 576, 640, 768, 
 
 def check_names(args: Iterable[str], known: Iterable[str]) -> None:
     """Raise `ConfigError` for names that this vLLM's ``AsyncEngineArgs`` does not know."""
-    names = list(known)
-    faults = []
-    for name in sorted(set(args) - set(names)):
-        near = difflib.get_close_matches(name, names, 1, 0.5)
-        hint = f' Did you mean "{near[0]}"?' if near else ""
-        faults.append(f'engine.args.{name}: this vLLM\'s AsyncEngineArgs has no argument "{name}".{hint}')
+    names = set(known)
+    faults = [
+        f"engine.args.{name}: this vLLM's AsyncEngineArgs has no such argument; {nearest(name, names)}"
+        for name in sorted(set(args) - names)
+    ]
     if faults:
         raise ConfigError("[engine.args]", *faults)
 

@@ -27,8 +27,15 @@ def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
 
     chunk, length, nonsense = caught.value.faults
     assert chunk.startswith("engine.args.chunked_prefill_chunk_size: ")
-    assert length.endswith('has no argument "max_modellen". Did you mean "max_model_len"?')
-    assert nonsense.endswith('has no argument "zzz".')
+    assert length == (
+        "engine.args.max_modellen: this vLLM's AsyncEngineArgs has no such argument; did you mean 'max_model_len'?"
+    )
+    assert nonsense.startswith("engine.args.zzz: this vLLM's AsyncEngineArgs has no such argument; ")
+
+
+def test_two_hundred_names_are_not_listed() -> None:
+    with pytest.raises(ConfigError, match=r"none of the 200 known ones is like it\.$"):
+        check_names(["zzz"], [f"argument_{number}" for number in range(200)])
 
 
 @pytest.mark.parametrize("on_cpu", [False, True])
