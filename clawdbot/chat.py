@@ -230,7 +230,9 @@ class Reply(Protocol):
         ...
 
     @property
-    def limits(self) -> Limits: ...
+    def limits(self) -> Limits:
+        """What the platform allows there; the same object, or an equal one, every time."""
+        ...
 
     async def send(self, frame: Frame, key: str) -> Post:
         """Post a new message. ``key`` is the same for every try of the same part (25 characters at most).

@@ -3,10 +3,10 @@
 import asyncio
 import itertools
 import tempfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from clawdbot.chat import Bucket, Frame, Limits, Pace, State
+from clawdbot.chat import Bucket, File, Frame, Limits, Pace, State
 from clawdbot_console.screen import Screen
 
 _NO_LIMIT = Bucket("console", ())
@@ -38,7 +38,7 @@ class ConsoleReply:
 
     async def send(self, frame: Frame, key: str) -> "ConsolePost":
         """See `Reply.send`."""
-        self._show(frame)
+        await self._show(frame)
         return self.post(str(next(self._posts)))
 
     def post(self, ref: str) -> "ConsolePost":
@@ -48,22 +48,19 @@ class ConsoleReply:
     async def typing(self) -> None:
         """See `Reply.typing`; a console shows none."""
 
-    def change(self, frame: Frame) -> None:
+    async def change(self, frame: Frame) -> None:
         """Draw ``frame`` instead of what was drawn last, unless that is the same: a screen cannot take it back."""
         if frame != self._shown:
-            self._show(frame)
+            await self._show(frame)
 
-    def _show(self, frame: Frame) -> None:
+    async def _show(self, frame: Frame) -> None:
         """Draw ``frame``; the files of a lasting one are written into a folder for temporary ones."""
         self._shown = frame
         self._screen.draw(frame.text, lasting=frame.state.lasting, waiting=frame.state is State.WAITING)
         if not frame.state.lasting:
             return
         for file in frame.files:
-            # A folder of its own: nobody else on this machine can have put a link there.
-            path = Path(tempfile.mkdtemp(prefix="clawdbot-"), file.name)
-            path.write_bytes(file.data)
-            self._screen.note(f"(written to {path})")
+            self._screen.note(f"(written to {await asyncio.to_thread(_written, file)})")
         if frame.last:
             self.finished.set()
 
@@ -71,10 +68,17 @@ class ConsoleReply:
 class ConsolePost:
     """One answer that is on the screen already."""
 
-    def __init__(self, ref: str, change: Callable[[Frame], None]) -> None:
+    def __init__(self, ref: str, change: Callable[[Frame], Awaitable[None]]) -> None:
         self.ref = ref
         self._change = change
 
     async def edit(self, frame: Frame) -> None:
         """See `Post.edit`."""
-        self._change(frame)
+        await self._change(frame)
+
+
+def _written(file: File) -> Path:
+    """Where it is: in a folder of its own, so that nobody else on this machine can have put a link there."""
+    path = Path(tempfile.mkdtemp(prefix="clawdbot-"), file.name)
+    path.write_bytes(file.data)
+    return path

@@ -91,10 +91,14 @@ class Engine(Protocol):
     """A started engine."""
 
     @property
-    def info(self) -> EngineInfo: ...
+    def info(self) -> EngineInfo:
+        """Its settings in force."""
+        ...
 
     @property
-    def tokenizer(self) -> Tokenizer: ...
+    def tokenizer(self) -> Tokenizer:
+        """The one that its model was made with."""
+        ...
 
     def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """Stream one answer. Closing the generator aborts the request and frees its KV cache.
