@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -267,6 +268,22 @@ def test_it_can_be_left_while_the_model_loads(
     ended = run(*command, "--config", configured(out_of_reach))
     assert ended.code == 0
     assert "Traceback" not in ended.err
+
+
+def test_it_can_be_left_before_it_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while Python imports the libraries, which takes a second or two: no traceback."""
+
+    class CtrlC:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "clawdbot.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "clawdbot.cli")
+    monkeypatch.setattr(sys, "meta_path", [CtrlC(), *sys.meta_path])
+
+    with pytest.raises(SystemExit) as left:
+        runpy.run_module("clawdbot", run_name="__main__")
+    assert left.value.code == 130
 
 
 @pytest.mark.timeout(60)
