@@ -131,8 +131,8 @@ def test_chat_needs_nobody_in_the_allowlist(run: Run, vllm: Vllm, configured: Ca
     assert "p50" in ended.out or "no answers" in ended.out
 
 
-def test_libraries_that_log_urls_are_silenced(run: Run, vllm: Vllm, configured: Callable[..., str]) -> None:
-    """A URL of Telegram holds the token; whatever the level that the admin chose."""
+def test_libraries_that_say_too_much_are_silenced(run: Run, vllm: Vllm, configured: Callable[..., str]) -> None:
+    """Whatever the level that the admin chose."""
     run("chat", "--config", configured('[logging]\nlevel = "debug"\n'), "--once", "Hello")
 
     assert {logging.getLogger(name).level for name in cli.CHATTY} == {logging.WARNING}
