@@ -66,7 +66,7 @@ def load(
         }
         options = {"model": shape or model, "profile": profile, "repeats": repeats, "seed": seed}
         _write(json, started_at, device, {"options": options, "policies": found, "trace": traffic.to_map()})
-    columns = ("ms", "short p50", "p95", "p99", "long p50", "p95", "gap p50", "p99", "max", "tok/s")
+    columns = ("ms", "short p50", "p95", "long p50", "gap p99", "max", "tok/s")
     report.show(f"{shape or model} on {device}, trace {traffic.name}, seed {seed}", columns, rows)
 
 
@@ -94,7 +94,7 @@ def _rules() -> Rules:
 
 def _load_row(policy: Policy, outcome: Outcome) -> tuple[str, ...]:
     short, long, gap = outcome.short_ttft, outcome.long_ttft, outcome.token_gap
-    times = (short.p50, short.p95, short.p99, long.p50, long.p95, gap.p50, gap.p99, gap.max)
+    times = (short.p50, short.p95, long.p50, gap.p99, gap.max)
     return (policy, *map(_ms, times), f"{outcome.throughput:,.1f}")
 
 
