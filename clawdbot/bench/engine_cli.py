@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import isnan
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -210,7 +211,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
         return runner.run(work)
 
 
-def _write(json: Any, started_at: datetime, device: str | None, content: dict[str, object]) -> None:
+def _write(json: Path | None, started_at: datetime, device: str | None, content: dict[str, object]) -> None:
     if json is not None:
         report.write(json, {**report.origin(started_at, device), **content})
 

@@ -1,9 +1,7 @@
 import pytest
 
-from clawdbot.bench.engine_cli import policies
 from clawdbot.bench.policies import Machine, Policy, start
 from clawdbot.engine.arguments import complete
-from clawdbot.errors import ConfigError
 
 CPU, H200 = Machine(0), Machine(140 * 2**30)
 
@@ -37,12 +35,3 @@ def test_first_token_first_is_what_the_bot_does_by_itself(machine: Machine) -> N
     args = complete(wanted.args, on_cpu=on_cpu, limit=32_768, profile=wanted.profile)
 
     assert args == complete({"max_model_len": machine.context}, on_cpu=on_cpu, limit=32_768, profile="snappy")
-
-
-def test_policies_are_named_with_commas_between_them() -> None:
-    assert policies("off, first-token-first") == [Policy.OFF, Policy.FIRST_TOKEN_FIRST]
-
-
-def test_a_policy_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(ConfigError, match=r"'of' is not a valid Policy. There are off, on, first-token-first"):
-        policies("of,on")
