@@ -7,6 +7,9 @@ from typing import Any
 
 from clawdbot.engine.arguments import Profile
 
+LARGE_GPU = 70 * 2**30
+"""Bytes of memory from which on vLLM takes a GPU for an H100 or better."""
+
 
 class Policy(StrEnum):
     """How prompts are let into the engine's steps."""
@@ -32,9 +35,14 @@ class Machine:
         return self.gpu_memory > 0
 
     @property
-    def serve_budget(self) -> int:
-        """The step budget that `vllm serve` takes by itself: 8,192 on GPUs of 70 GiB or more, else 2,048."""
-        return 8192 if self.gpu_memory >= 70 * 2**30 else 2048
+    def served(self) -> Mapping[str, Any]:
+        """What `vllm serve` takes by itself; an engine that is opened in Python gets less on a large GPU."""
+        if self.gpu_memory >= LARGE_GPU:
+            return {"max_num_batched_tokens": 8192, "max_num_seqs": 1024}
+        if self.has_gpu:
+            return {"max_num_batched_tokens": 2048, "max_num_seqs": 256}
+        # More running answers than the bot's own default would only divide the same memory.
+        return {"max_num_batched_tokens": 2048}
 
     @property
     def context(self) -> int:
@@ -55,9 +63,8 @@ def start(policy: Policy, machine: Machine, profile: Profile) -> Start:
     context = {"max_model_len": machine.context}
     match policy:
         case Policy.OFF:
-            return Start({**context, "enable_chunked_prefill": False}, "throughput")
+            return Start({**context, **machine.served, "enable_chunked_prefill": False}, "throughput")
         case Policy.ON:
-            steps = {"max_num_batched_tokens": machine.serve_budget, "long_prefill_token_threshold": 0}
-            return Start({**context, **steps}, "throughput")
+            return Start({**context, **machine.served, "long_prefill_token_threshold": 0}, "throughput")
         case Policy.FIRST_TOKEN_FIRST:
             return Start(context, profile)

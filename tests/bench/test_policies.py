@@ -16,8 +16,10 @@ def test_off_reads_every_prompt_in_one_step(machine: Machine, context: int) -> N
     assert (args["max_num_batched_tokens"], args["long_prefill_token_threshold"]) == (context, 0)
 
 
-@pytest.mark.parametrize(("machine", "budget"), [(CPU, 2048), (Machine(24 * 2**30), 2048), (H200, 8192)])
-def test_on_is_what_the_server_of_vllm_does_by_itself(machine: Machine, budget: int) -> None:
+@pytest.mark.parametrize(
+    ("machine", "budget", "seqs"), [(CPU, 2048, 16), (Machine(24 * 2**30), 2048, 256), (H200, 8192, 1024)]
+)
+def test_on_is_what_the_server_of_vllm_does_by_itself(machine: Machine, budget: int, seqs: int) -> None:
     wanted = start(Policy.ON, machine, "snappy")
 
     args = complete(wanted.args, on_cpu=not machine.has_gpu, limit=32_768, profile=wanted.profile)
@@ -25,6 +27,7 @@ def test_on_is_what_the_server_of_vllm_does_by_itself(machine: Machine, budget: 
     assert args["enable_chunked_prefill"] is True
     assert (args["max_num_batched_tokens"], args["long_prefill_token_threshold"]) == (budget, 0)
     assert "compilation_config" not in args
+    assert args.get("max_num_seqs") == seqs
 
 
 @pytest.mark.parametrize("machine", [CPU, H200])
