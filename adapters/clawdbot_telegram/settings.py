@@ -50,7 +50,8 @@ class PrivateLimits(ChatLimits):
 
     rates: Rates = ((3, 1.1), (7, 5.2), (34, 30.5))
     first: tuple[NonNegativeFloat, ...] = (0.4, 0.8)
-    by_age: Corners = ((0.0, 1.0), (30.0, 1.4), (60.0, 3.0))
+    by_age: Corners = ((0.0, 1.0), (10.0, 1.0), (12.0, 1.4), (30.0, 1.4), (60.0, 3.0))
+    """One a second for as long as most answers take: what slows down from the start trails a bot that does not."""
 
 
 class GroupLimits(ChatLimits):
