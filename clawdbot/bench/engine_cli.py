@@ -183,10 +183,10 @@ def overhead(
     _write(json, started_at, info.device, {"options": {"model": shape or model, "profile": profile}, **found.to_map()})
     rows = [
         (name, *map(_ms, (one.p50, one.p95, one.p99, one.max)))
-        for name, one in (("engine alone", found.raw), ("through the bot", found.bot))
+        for name, one in (("engine alone", found.raw), ("through the bot", found.bot), ("added", found.added))
     ]
-    added = found.bot.p50 - found.raw.p50
-    title = f"{pairs} pairs: the bot adds {_ms(added)} ms, {added / found.raw.p50:.1%}"
+    share = found.bot.p50 / found.raw.p50 - 1
+    title = f"{pairs} pairs: the bot's median is {share:+.1%} against the engine's own"
     report.show(title, ("ms", "p50", "p95", "p99", "max"), rows)
 
 

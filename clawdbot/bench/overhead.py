@@ -34,10 +34,13 @@ class Overhead:
 
     raw: Summary
     bot: Summary
+    added: Summary
+    """Of each pair the bot's time less the engine's own: what both halves of a pair wait for cancels out."""
 
     def to_map(self) -> dict[str, object]:
         """As it stands in the JSON file."""
-        return {"raw_ttft": self.raw.to_map(), "bot_ttft": self.bot.to_map(), "pairs": self.bot.n}
+        maps = {"raw_ttft": self.raw, "bot_ttft": self.bot, "added": self.added}
+        return {**{name: one.to_map() for name, one in maps.items()}, "pairs": self.added.n}
 
 
 async def compare(engine: OpenedEngine, clock: Clock, pairs: int) -> Overhead:
@@ -55,7 +58,8 @@ async def compare(engine: OpenedEngine, clock: Clock, pairs: int) -> Overhead:
                 else:
                     raw.append(await _directly(engine, clock, pair))
                     bot.append(await _through_bot(app, clock, pair))
-    return Overhead(summary(raw), summary(bot))
+    added = [later - sooner for sooner, later in zip(raw, bot, strict=True) if sooner is not None and later is not None]
+    return Overhead(summary(raw), summary(bot), summary(added))
 
 
 def question(number: int) -> str:

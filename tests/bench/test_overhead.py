@@ -19,7 +19,8 @@ async def test_the_same_kind_of_question_goes_both_ways_in_turns() -> None:
     assert len({tuple(request.prompt) for request in engine.requests}) == 6
     assert (found.raw.n, found.bot.n) == (3, 3)
     assert 0 < found.bot.p50 < 5
-    assert found.to_map().keys() == {"raw_ttft", "bot_ttft", "pairs"}
+    assert found.added.n == 3
+    assert found.to_map().keys() == {"raw_ttft", "bot_ttft", "added", "pairs"}
 
 
 def test_a_text_is_readable_when_it_has_two_characters_that_are_seen() -> None:
