@@ -44,7 +44,7 @@ CHUNKS_CPU: Mapping[Profile, Chunks] = {
     "throughput": Chunks(512, 0),
 }
 CHUNKS_CUDA: Mapping[Profile, Chunks] = {
-    "balanced": Chunks(2048, 1024),
+    "balanced": Chunks(2048, 960),
     "snappy": Chunks(2048, 512),
     "throughput": Chunks(8192, 0),
 }

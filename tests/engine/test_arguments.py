@@ -39,12 +39,12 @@ def test_two_hundred_names_are_not_listed() -> None:
 
 
 @pytest.mark.parametrize("on_cpu", [False, True])
-def test_chunked_prefill_is_on_and_a_long_prompt_takes_half_a_step(on_cpu: bool) -> None:
+def test_chunked_prefill_is_on_and_a_long_prompt_takes_half_a_step_at_most(on_cpu: bool) -> None:
     """So that a short question passes somebody's pasted document."""
     args = completed(on_cpu=on_cpu)
 
     assert args["enable_chunked_prefill"] is True
-    assert args["long_prefill_token_threshold"] == args["max_num_batched_tokens"] // 2
+    assert 0 < args["long_prefill_token_threshold"] <= args["max_num_batched_tokens"] // 2
 
 
 @pytest.mark.parametrize("on_cpu", [False, True])
@@ -76,7 +76,7 @@ def test_a_smaller_step_makes_the_bound_for_long_prompts_smaller() -> None:
 
 
 def test_a_greater_step_keeps_it() -> None:
-    assert completed(max_num_batched_tokens=8192)["long_prefill_token_threshold"] == 1024
+    assert completed(max_num_batched_tokens=8192)["long_prefill_token_threshold"] == 960
 
 
 def test_no_more_answers_a_step_than_it_has_tokens() -> None:
