@@ -109,6 +109,8 @@ def _talk(settings: Settings, once: str | None) -> None:
             with notes.status("The model is loading …"):
                 # Or the first question would measure the loading.
                 await first_of(app.host.engine(), stop.wait())
+            if stop.is_set():
+                return
 
             async def receive(event: Event, reply: Reply) -> None:
                 await app.bot.receive(event, reply)
