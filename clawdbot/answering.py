@@ -1,7 +1,7 @@
 """One question on its way: from its turn in the conversation through the engine to the last frame on the screen."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from hashlib import blake2s
@@ -192,16 +192,22 @@ class Answering:
             live.wait("")
             draft.admitted = self._clock.now()
             request = Request(f"{key_of(message)}-{draft.admitted:.6f}", made.tokens, self._style.sampling)
-            async with aclosing(engine.generate(request)) as chunks:
-                async for chunk in chunks:
-                    place.started()
-                    draft.take(chunk, self._clock.now())
-                    live.show(draft.text)
-                    if live.lost is not None:
-                        # Nobody can see it any more; closing the generator ends the request.
-                        draft.failure = State.INTERRUPTED
-                        return
-        self._reuse.remember(message.conversation.key, made.tokens, draft.tokens)
+            try:
+                await self._listen(engine.generate(request), place, draft, live)
+            finally:
+                if draft.first_token is not None:  # also of a stopped answer: what the engine has read it has read
+                    self._reuse.remember(message.conversation.key, made.tokens, draft.tokens)
+
+    async def _listen(self, answer: AsyncGenerator[Chunk, None], place: Place, draft: Draft, live: LiveReply) -> None:
+        async with aclosing(answer) as chunks:
+            async for chunk in chunks:
+                place.started()
+                draft.take(chunk, self._clock.now())
+                live.show(draft.text)
+                if live.lost is not None:
+                    # Nobody can see it any more; closing the generator ends the request.
+                    draft.failure = State.INTERRUPTED
+                    return
 
     def _place(
         self, engine: Engine, prompt: Sequence[int], message: Message, live: LiveReply

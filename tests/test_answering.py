@@ -177,6 +177,22 @@ async def test_a_follow_up_to_a_long_question_is_short(rig: NewRig) -> None:
         assert question(bot.requests[-1].prompt) == "And then?"
 
 
+async def test_what_a_stopped_answer_has_read_is_read(rig: NewRig) -> None:
+    """The next question of its conversation is short, though the answer before it was cut."""
+    bot = rig(slow)
+    async with bot.running():
+        bot.platform.say("word " * 600, chat=1)
+        await bot.advance(1.5)
+        bot.platform.say("/stop", chat=1)
+        await bot.idle()
+        bot.platform.say("word " * 600, chat=2)
+        await bot.rest()
+        bot.platform.say("And then?", chat=1)
+        await bot.rest()
+
+        assert question(bot.requests[-1].prompt) == "And then?"
+
+
 async def test_one_conversation_takes_one_slot_however_much_it_asks(rig: NewRig) -> None:
     bot = rig(slow, sessions=SessionSettings(concurrent=2))
     async with bot.running():
