@@ -30,7 +30,7 @@ demo: $(BOT)  ## talk to the bot in this terminal, with the demo model and the r
 	@$(BIN)/clawdbot chat --demo
 
 test: $(DEV)  ## run every test, the ones with the real vLLM included
-	@$(BIN)/pytest -n auto -m "not engine"
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal -m "not engine"
 	@$(BIN)/pytest -m engine
 
 check: $(DEV)  ## format, lint, types: what CI asks

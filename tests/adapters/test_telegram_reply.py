@@ -23,7 +23,7 @@ GROUP = -200
 
 
 def adapter_for(sim: SimTelegram) -> Adapter:
-    settings = TelegramSettings(token=SecretStr(sim.token), base_url=sim.url, call_timeout=2.0)
+    settings = TelegramSettings(token=SecretStr(sim.token), base_url=sim.url, call_timeout=0.8)
     return TelegramAdapter(settings)
 
 

@@ -6,8 +6,6 @@ import pytest
 from clawdbot.bench.shapes import SHAPES, ShapeName, write
 from clawdbot.prompt import assemble
 
-pytest.importorskip("transformers")
-
 
 @pytest.mark.parametrize(
     ("name", "hidden", "layers", "vocabulary", "tied"),
@@ -26,6 +24,7 @@ def test_a_shape_has_the_sizes_of_its_model(
     assert sizes == (hidden, layers, vocabulary, tied)
 
 
+@pytest.mark.engine
 async def test_its_tokenizer_knows_every_byte_and_turns(tmp_path: Path) -> None:
     """Nothing has to be fetched: the bot can talk through it, as to any other model."""
     from clawdbot.engine.pretrained import context_of, load_tokenizer
