@@ -11,8 +11,8 @@ from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.errors import EngineUnavailable
 from clawdbot.prompt import assemble
 
-transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
+# They come with vLLM and take two seconds to import.
+pytestmark = pytest.mark.engine
 
 SPECIAL = ("<s>", "</s>", "<|im_start|>", "<|im_end|>")
 
@@ -38,6 +38,9 @@ REFUSING_ANSWERS = (
 
 def made(template: str | None) -> Any:
     """A byte-level tokenizer of 256 letters and some special tokens, with a chat template."""
+    import tokenizers
+    import transformers
+
     letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     core = tokenizers.Tokenizer(
         tokenizers.models.BPE(vocab={letter: number for number, letter in enumerate(letters)}, merges=[])
