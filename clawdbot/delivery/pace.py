@@ -3,7 +3,7 @@
 Everything here is arithmetic on times that are passed in, seconds of `Clock.now`.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -45,25 +45,30 @@ class _Ledger:
 
     rates: tuple[Rate, ...]
     stamps: list[float] = field(default_factory=list)
-    """Times of the calls in the longest window, the oldest first."""
+    """When the calls of the longest window returned, the oldest first."""
+    under_way: int = 0
+    """Calls that have not returned: the platform may count them as late as now."""
     closed_until: float = -inf
     streams: int = 0
 
-    def ready_at(self, urgency: Urgency) -> float:
-        return max((self._free_at(rate, urgency) for rate in self.rates), default=self.closed_until)
+    def ready_at(self, urgency: Urgency, now: float) -> float:
+        return max((self._free_at(rate, urgency, now) for rate in self.rates), default=self.closed_until)
 
-    def _free_at(self, rate: Rate, urgency: Urgency) -> float:
+    def _free_at(self, rate: Rate, urgency: Urgency, now: float) -> float:
         places = urgency.places(rate)
         if not places:
             return inf
-        at = self._back_at(places, rate)
+        at = self._back_at(places, rate, now)
         if urgency is Urgency.GROWING and self.streams < 2:
-            at = max(at - LENT, self._back_at(rate.calls, rate))
+            at = max(at - LENT, self._back_at(rate.calls, rate, now))
         return max(at, self.closed_until)
 
-    def _back_at(self, places: int, rate: Rate) -> float:
-        """When fewer than ``places`` calls are in the window."""
-        return self.stamps[-places] + rate.seconds if len(self.stamps) >= places else -inf
+    def _back_at(self, places: int, rate: Rate, now: float) -> float:
+        """When fewer than ``places`` calls are in the window, at the earliest."""
+        returned = places - self.under_way
+        if returned <= 0:
+            return now + rate.seconds
+        return self.stamps[-returned] + rate.seconds if len(self.stamps) >= returned else -inf
 
     def fair_at(self, last: float) -> float:
         """When all live replies have had their turn; at once for a reply that is alone."""
@@ -78,7 +83,7 @@ class _Ledger:
 
     def idle(self, now: float) -> bool:
         self.forget(now)
-        return not self.stamps and not self.streams and self.closed_until <= now
+        return not (self.stamps or self.under_way or self.streams) and self.closed_until <= now
 
 
 class Budgets:
@@ -92,33 +97,32 @@ class Budgets:
         """How many buckets are remembered."""
         return len(self._ledgers)
 
-    def ready_at(self, buckets: Iterable[Bucket], urgency: Urgency) -> float:
+    def ready_at(self, buckets: Iterable[Bucket], urgency: Urgency, now: float) -> float:
         """The earliest time for a call that spends from all of ``buckets``; in the past when it may be made at once.
 
-        Infinite when a bucket is too small to hold a place for such a call.
+        Calls under way may put it off when they return, so ask again then. Infinite when a bucket is too small to hold
+        a place for such a call.
         """
-        return max(self._ledger(bucket).ready_at(urgency) for bucket in buckets)
+        return max(self._ledger(bucket).ready_at(urgency, now) for bucket in buckets)
 
     def spend(self, buckets: Iterable[Bucket], now: float) -> None:
-        """Note a call that is made ``now``; `arrived` follows when it has returned."""
+        """Take a place for a call that is made ``now``; `returned` must follow, however it ends."""
         for bucket in buckets:
-            ledger = self._ledger(bucket)
-            ledger.forget(now)
-            ledger.stamps.append(now)
+            self._ledger(bucket).under_way += 1
         if len(self._ledgers) >= self._sweep_at:
             self._sweep(now)
 
-    def arrived(self, buckets: Iterable[Bucket], made: float, now: float) -> None:
-        """Note that the call made at ``made`` has returned ``now``.
+    def returned(self, buckets: Iterable[Bucket], now: float) -> None:
+        """Note that a call has returned ``now``: its place is free again a window's length later.
 
-        The platform counted it somewhere between; taking the end keeps its windows, whatever the way there takes.
+        The platform counted it at some time before. Of any calls that it counts within one window, the one made last
+        found all the others in here, whatever the way there took: so none of them is one too many.
         """
         for bucket in buckets:
-            stamps = self._ledger(bucket).stamps
-            at = bisect_left(stamps, made)
-            if at < len(stamps) and stamps[at] == made:
-                del stamps[at]
-                stamps.append(now)
+            ledger = self._ledger(bucket)
+            ledger.under_way -= 1
+            ledger.forget(now)
+            ledger.stamps.append(now)
 
     def refuse(self, place: Bucket, bot: Bucket, refusal: Limited, now: float) -> None:
         """Note that the platform has refused a call ``now``, which spent from the place's bucket and the whole bot's.

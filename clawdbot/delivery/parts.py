@@ -65,7 +65,7 @@ class Parts:
 
     def ready_at(self, number: int, urgency: Urgency) -> float:
         """When message ``number`` may be posted or changed."""
-        return self._budgets.ready_at((self._bucket(number), self._limits.bot), urgency)
+        return self._budgets.ready_at((self._bucket(number), self._limits.bot), urgency, self._clock.now())
 
     async def put(self, number: int, frame: Frame) -> None:
         """Post or change message ``number`` with one call. Raises `DeliveryError`.
@@ -74,10 +74,9 @@ class Parts:
         """
         assert self.call is None or self.call.done(), "one call at a time"
         buckets = (self._bucket(number), self._limits.bot)
-        now = self._clock.now()
         # At once, and not when the task begins: of all who found this place free only one may take it.
-        self._budgets.spend(buckets, now)
-        self.call = asyncio.create_task(self._make_call(number, frame, buckets, now))
+        self._budgets.spend(buckets, self._clock.now())
+        self.call = asyncio.create_task(self._make_call(number, frame, buckets))
         self.call.add_done_callback(_retrieve)
         await asyncio.shield(self.call)
 
@@ -85,7 +84,7 @@ class Parts:
         known = number < len(self._parts) and self._parts[number].post is not None
         return self._limits.edits if known else self._limits.sends
 
-    async def _make_call(self, number: int, frame: Frame, buckets: tuple[Bucket, Bucket], made: float) -> None:
+    async def _make_call(self, number: int, frame: Frame, buckets: tuple[Bucket, Bucket]) -> None:
         if number == len(self._parts):
             self._parts.append(_Part())
         part = self._parts[number]
@@ -105,7 +104,7 @@ class Parts:
                 part.doubtful = (*part.doubtful, frame)
             raise
         finally:
-            self._budgets.arrived(buckets, made, self._clock.now())
+            self._budgets.returned(buckets, self._clock.now())
         part.shown = None if post is None and self._doubt(part, frame) else frame
         self.acknowledged_at = self._clock.now()
         await self._note(number, part)

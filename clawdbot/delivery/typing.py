@@ -25,11 +25,11 @@ async def show_typing(reply: Reply, over: asyncio.Event, budgets: Budgets, clock
     buckets = (limits.typing, limits.bot)
     wait = AFTER_SHARED if limits.typing.key == limits.sends.key else AFTER
     while not await until(over, wait, clock):
-        wait = budgets.ready_at(buckets, Urgency.SPARE) - clock.now()
+        now = clock.now()
+        wait = budgets.ready_at(buckets, Urgency.SPARE, now) - now
         if wait > 0:
             continue
-        started = clock.now()
-        budgets.spend(buckets, started)
+        budgets.spend(buckets, now)
         wait = EVERY
         try:
             await reply.typing()
@@ -38,4 +38,4 @@ async def show_typing(reply: Reply, over: asyncio.Event, budgets: Budgets, clock
         except DeliveryError as error:
             log.debug("Typing in %s was not shown: %s", reply.ref, error)
         finally:
-            budgets.arrived(buckets, started, clock.now())
+            budgets.returned(buckets, clock.now())

@@ -1,12 +1,17 @@
 """When calls may be made: arithmetic on times."""
 
-from math import inf
+from heapq import heappop, heappush
+from itertools import count
+from math import inf, nan
+from random import Random
 
 import pytest
 
 from clawdbot.chat import Bucket, Pace, Rate
 from clawdbot.delivery.pace import SWEEP_AT, Budgets, Urgency, next_frame_at
 from clawdbot.errors import Limited
+from clawdbot.testing.discord.windows import Window
+from clawdbot.testing.telegram.rules import Budget
 
 EDITS = Bucket("edits", (Rate(5, 5.0),))
 BOT = Bucket("bot", (Rate(30, 1.0),))
@@ -14,48 +19,55 @@ GROUP = Bucket("group", (Rate(3, 1.0), Rate(20, 60.0)))
 
 
 def spend(budgets: Budgets, bucket: Bucket, *times: float) -> None:
+    """Make calls that take no time."""
     for time in times:
         budgets.spend((bucket,), time)
+        budgets.returned((bucket,), time)
+
+
+def ready(budgets: Budgets, buckets: tuple[Bucket, ...], urgency: Urgency) -> float:
+    """When such a call may be made; no call is under way, so the time of the question does not matter."""
+    return budgets.ready_at(buckets, urgency, nan)
 
 
 def test_untouched_bucket_is_open() -> None:
-    assert Budgets().ready_at((EDITS, BOT), Urgency.GROWING) == -inf
+    assert ready(Budgets(), (EDITS, BOT), Urgency.GROWING) == -inf
 
 
 def test_bucket_without_limits_is_always_open() -> None:
     """A terminal refuses nothing."""
     budgets, endless = Budgets(), Bucket("endless", ())
     spend(budgets, endless, *[5.0] * 1000)
-    assert budgets.ready_at((endless,), Urgency.SPARE) == -inf
+    assert ready(budgets, (endless,), Urgency.SPARE) == -inf
     assert budgets.fair_at((endless,), 5.0) == 5.0
 
 
 def test_full_window_opens_when_its_oldest_call_leaves_it() -> None:
     budgets = Budgets()
     spend(budgets, EDITS, 10.0, 11.0, 12.0, 13.0, 14.0)
-    assert budgets.ready_at((EDITS,), Urgency.FINAL) == 15.0
+    assert ready(budgets, (EDITS,), Urgency.FINAL) == 15.0
 
 
 def test_all_rates_of_a_bucket_count() -> None:
     budgets = Budgets()
     spend(budgets, GROUP, 0.0, 0.1, 0.2)
-    assert budgets.ready_at((GROUP,), Urgency.FINAL) == 1.0
+    assert ready(budgets, (GROUP,), Urgency.FINAL) == 1.0
     spend(budgets, GROUP, *(float(second) for second in range(1, 18)))
-    assert budgets.ready_at((GROUP,), Urgency.FINAL) == 60.0
+    assert ready(budgets, (GROUP,), Urgency.FINAL) == 60.0
 
 
 def test_all_buckets_of_a_call_count() -> None:
     budgets = Budgets()
     spend(budgets, EDITS, 10.0, 11.0, 12.0, 13.0, 14.0)
     spend(budgets, BOT, *[14.5] * 30)
-    assert budgets.ready_at((EDITS, BOT), Urgency.FINAL) == 15.5
+    assert ready(budgets, (EDITS, BOT), Urgency.FINAL) == 15.5
 
 
 def test_growing_frames_leave_a_place_of_five_to_the_final() -> None:
     budgets = Budgets()
     spend(budgets, EDITS, 10.0, 11.0, 12.0, 13.0)
-    assert budgets.ready_at((EDITS,), Urgency.GROWING) > 13.0
-    assert budgets.ready_at((EDITS,), Urgency.FINAL) < 13.0
+    assert ready(budgets, (EDITS,), Urgency.GROWING) > 13.0
+    assert ready(budgets, (EDITS,), Urgency.FINAL) < 13.0
 
 
 @pytest.mark.parametrize(
@@ -67,19 +79,19 @@ def test_short_budget_of_the_bot_goes_to_the_urgent(urgency: Urgency, calls: int
     budgets.join((BOT,))
     budgets.join((BOT,))
     spend(budgets, BOT, *[5.0] * (calls - 1))
-    assert budgets.ready_at((BOT,), urgency) < 5.0
+    assert ready(budgets, (BOT,), urgency) < 5.0
     spend(budgets, BOT, 5.0)
-    assert budgets.ready_at((BOT,), urgency) == 6.0
+    assert ready(budgets, (BOT,), urgency) == 6.0
 
 
 def test_spare_calls_always_leave_a_place() -> None:
     """Typing and notices never spend the place that the first text needs, however small the bucket."""
     budgets = Budgets()
     single, pair = Bucket("single", (Rate(1, 1.0),)), Bucket("pair", (Rate(2, 5.0),))
-    assert budgets.ready_at((single,), Urgency.SPARE) == inf
+    assert ready(budgets, (single,), Urgency.SPARE) == inf
     spend(budgets, pair, 1.0)
-    assert budgets.ready_at((pair,), Urgency.SPARE) == 6.0
-    assert budgets.ready_at((pair,), Urgency.FIRST) < 1.0
+    assert ready(budgets, (pair,), Urgency.SPARE) == 6.0
+    assert ready(budgets, (pair,), Urgency.FIRST) < 1.0
 
 
 def test_closed_bucket_opens_when_the_platform_said() -> None:
@@ -87,8 +99,8 @@ def test_closed_bucket_opens_when_the_platform_said() -> None:
     budgets = Budgets()
     budgets.refuse(EDITS, BOT, Limited(40.0), 0.5)
     budgets.refuse(EDITS, BOT, Limited(10.0), 10.0)
-    assert [budgets.ready_at((EDITS,), urgency) for urgency in Urgency] == [40.5] * 4
-    assert budgets.ready_at((BOT,), Urgency.SPARE) == -inf
+    assert [ready(budgets, (EDITS,), urgency) for urgency in Urgency] == [40.5] * 4
+    assert ready(budgets, (BOT,), Urgency.SPARE) == -inf
 
 
 def test_call_counts_from_its_return() -> None:
@@ -96,8 +108,47 @@ def test_call_counts_from_its_return() -> None:
     budgets = Budgets()
     for made in (10.0, 11.0, 12.0, 13.0, 14.0):
         budgets.spend((EDITS,), made)
-        budgets.arrived((EDITS,), made, made + 0.3)
-    assert budgets.ready_at((EDITS,), Urgency.FINAL) == 15.3
+        budgets.returned((EDITS,), made + 0.3)
+    assert ready(budgets, (EDITS,), Urgency.FINAL) == 15.3
+
+
+def test_call_under_way_keeps_its_place_however_long_it_takes() -> None:
+    """It may arrive as late as now: whoever waits for its place asks again a window's length from now."""
+    budgets = Budgets()
+    for made in (10.0, 10.1, 10.2, 10.3, 10.4):
+        budgets.spend((EDITS,), made)
+    assert budgets.ready_at((EDITS,), Urgency.FINAL, 60.0) == 65.0
+    budgets.returned((EDITS,), 61.0)
+    assert budgets.ready_at((EDITS,), Urgency.FINAL, 62.0) == 66.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("rate", [Rate(30, 1.0), Rate(5, 5.0), Rate(1, 1.0)])
+def test_no_call_is_refused_whatever_the_way_there_takes(rate: Rate, seed: int) -> None:
+    """Calls begun early that arrive late, together, are never one too many: neither in any stretch of time, as Telegram
+    counts, nor in windows that begin with a call, as Discord does."""
+    random, order, bucket = Random(seed), count(), Bucket("bot", (rate,))
+    budgets, sliding, fixed = Budgets(), Budget((rate,)), Window(rate)
+    now, made, refused = 0.0, 0, 0
+    travelling: list[tuple[float, int, str]] = []
+    while made < 2000:
+        ready_at = budgets.ready_at((bucket,), Urgency.FINAL, now)
+        if ready_at <= now:
+            budgets.spend((bucket,), now)
+            arrives = now + random.choice((0.01, random.uniform(0.0, 0.2), random.expovariate(1 / (2 * rate.seconds))))
+            heappush(travelling, (arrives, next(order), "arrived"))
+            heappush(travelling, (arrives + random.uniform(0.0, rate.seconds), next(order), "returned"))
+            made += 1
+        elif travelling and travelling[0][0] <= ready_at:
+            now, _, what = heappop(travelling)
+            if what == "returned":
+                budgets.returned((bucket,), now)
+            else:
+                refused += sliding.wait(now) > 1e-9 or not fixed.take(now).granted
+                sliding.spend(now)
+        else:
+            now = ready_at
+    assert refused == 0
 
 
 def test_replies_that_share_a_bucket_take_turns() -> None:
@@ -115,9 +166,9 @@ def test_reply_that_is_alone_borrows_the_kept_place_for_a_second() -> None:
     budgets = Budgets()
     budgets.join((EDITS,))
     spend(budgets, EDITS, 10.0, 10.6, 11.5, 12.7)
-    assert budgets.ready_at((EDITS,), Urgency.GROWING) == 14.0
+    assert ready(budgets, (EDITS,), Urgency.GROWING) == 14.0
     spend(budgets, EDITS, 14.0)
-    assert budgets.ready_at((EDITS,), Urgency.GROWING) == budgets.ready_at((EDITS,), Urgency.FINAL) == 15.0
+    assert ready(budgets, (EDITS,), Urgency.GROWING) == ready(budgets, (EDITS,), Urgency.FINAL) == 15.0
 
 
 def test_kept_place_is_not_lent_where_others_may_need_it() -> None:
@@ -125,7 +176,7 @@ def test_kept_place_is_not_lent_where_others_may_need_it() -> None:
     budgets.join((EDITS,))
     budgets.join((EDITS,))
     spend(budgets, EDITS, 10.0, 10.6, 11.5, 12.7)
-    assert budgets.ready_at((EDITS,), Urgency.GROWING) == 15.0
+    assert ready(budgets, (EDITS,), Urgency.GROWING) == 15.0
 
 
 def test_idle_buckets_are_forgotten() -> None:
@@ -140,8 +191,8 @@ def test_refusal_for_everybody_closes_the_bots_bucket() -> None:
     """And leaves the place's open: it is shut only as long as the whole bot is."""
     budgets = Budgets()
     budgets.refuse(EDITS, BOT, Limited(3.0, everywhere=True), 1.0)
-    assert budgets.ready_at((BOT,), Urgency.FINAL) == 4.0
-    assert budgets.ready_at((EDITS,), Urgency.FINAL) == -inf
+    assert ready(budgets, (BOT,), Urgency.FINAL) == 4.0
+    assert ready(budgets, (EDITS,), Urgency.FINAL) == -inf
 
 
 def test_closed_and_streaming_buckets_are_not_forgotten() -> None:
@@ -150,7 +201,7 @@ def test_closed_and_streaming_buckets_are_not_forgotten() -> None:
     budgets.join((GROUP,))
     for chat in range(20 * SWEEP_AT):
         spend(budgets, Bucket(f"chat:{chat}", (Rate(5, 5.0),)), float(chat))
-    assert budgets.ready_at((EDITS,), Urgency.FINAL) == 1e6
+    assert ready(budgets, (EDITS,), Urgency.FINAL) == 1e6
     budgets.leave((GROUP,))
 
 
