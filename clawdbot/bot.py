@@ -9,7 +9,7 @@ from typing import assert_never
 from clawdbot import words
 from clawdbot.access import Access
 from clawdbot.answering import Answering, key_of
-from clawdbot.chat import Adapter, Deleted, Edited, Event, Message, Pressed, Reply, State, Typing
+from clawdbot.chat import Adapter, CatchesUp, Deleted, Edited, Event, Message, Pressed, Reply, State, Typing
 from clawdbot.clock import Clock
 from clawdbot.commands import Commands, Said, called, may_stop
 from clawdbot.delivery.live import LiveReply
@@ -68,7 +68,10 @@ class Bot:
         return done
 
     async def recover(self, adapters: Mapping[str, Adapter]) -> None:
-        """Take up what an earlier run of the bot left unfinished."""
+        """Take up what an earlier run of the bot left unfinished, and tell adapters where people talked to it."""
+        for platform, served in adapters.items():
+            if isinstance(served, CatchesUp):
+                served.catch_up(await self._store.private_chats(platform))
         for left in await self._store.unfinished():
             adapter = adapters.get(left.question.message.conversation.platform)
             if adapter is None:

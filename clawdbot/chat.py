@@ -4,10 +4,10 @@ An adapter turns its platform's events into `Event`s and calls `Receive` with th
 `Reply` that came along. Text is Markdown everywhere here; drawing it is the adapter's affair.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -268,6 +268,15 @@ class Adapter(Protocol):
 
         Raises `Gone` when nobody waits for it any more, ValueError for what is no `Reply.ref` of this adapter.
         """
+        ...
+
+
+@runtime_checkable
+class CatchesUp(Protocol):
+    """An adapter whose platform keeps what was said while the bot was away, but does not say where to look."""
+
+    def catch_up(self, chats: Sequence[Conversation]) -> None:
+        """Take the private ``chats`` of earlier runs, the latest first; what is new in them is fetched by `run`."""
         ...
 
 

@@ -63,9 +63,14 @@ def question_row(question: Question, received_at: float) -> tuple[object, ...]:
     return (*where, *what, received_at, message.sent_at, question.reply_ref)
 
 
+def read_conversation(row: sqlite3.Row) -> Conversation:
+    """The conversation of a row of ``reply``."""
+    return Conversation(row["platform"], row["chat"], row["topic"], bool(row["private"]), row["guild"])
+
+
 def read_question(row: sqlite3.Row, received_at: float) -> Question:
     """The question of a row of ``reply``; ``received_at`` in seconds of `Clock.now`."""
-    place = Conversation(row["platform"], row["chat"], row["topic"], bool(row["private"]), row["guild"])
+    place = read_conversation(row)
     # Not an owner, whoever asked: only an adapter that sees the person can vouch for that.
     author = Person(row["author"], row["author_name"])
     message = Message(row["message_id"], place, author, row["question"], received_at, row["sent_at"])

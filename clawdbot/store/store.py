@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import fields
 from pathlib import Path
 
-from clawdbot.chat import State
+from clawdbot.chat import Conversation, State
 from clawdbot.clock import Clock
 from clawdbot.errors import StoreError
 from clawdbot.latency import Timing
@@ -20,6 +20,7 @@ from clawdbot.store.records import (
     answer_row,
     question_row,
     read_answer,
+    read_conversation,
     read_question,
     read_turns,
 )
@@ -64,6 +65,10 @@ ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
 """
 _PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
 _PENDING_POSTS = "SELECT post.* FROM post JOIN reply ON reply.id = post.reply WHERE finished_at IS NULL ORDER BY part"
+_PRIVATE = """
+SELECT platform, chat, topic, private, guild FROM reply WHERE platform = ? AND private
+GROUP BY conversation ORDER BY max(id) DESC LIMIT ?
+"""
 _TIMINGS = f"SELECT {', '.join(_TIMING)} FROM timing WHERE at >= ? ORDER BY at DESC, reply DESC LIMIT ?"
 _PRUNE = (
     "DELETE FROM event WHERE at < ?",
@@ -188,6 +193,10 @@ class Store:
             question = read_question(row, received_at)
             found.append(Unfinished(row["id"], question, posts.get(row["id"], {}), read_answer(row)))
         return found
+
+    async def private_chats(self, platform: str, limit: int = 200) -> list[Conversation]:
+        """Where people have asked something in private, the latest first, ``limit`` of them at most."""
+        return [read_conversation(row) for row in await self._database.read(_PRIVATE, platform, limit)]
 
     async def timings(self, since: float, limit: int = 10_000) -> list[Timing]:
         """The timings of questions received at ``since`` (seconds since the epoch) or later, the newest ``limit``.

@@ -314,3 +314,13 @@ async def test_a_cancelled_write_does_not_harm_the_next(store: Store) -> None:
     events = [one.question.message.id for one in await store.unfinished()]
     assert [event for event in events if event.startswith("next")] == [f"next {turns}" for turns in range(12)]
     assert len(events) == len(set(events))
+
+
+async def test_the_private_chats_of_a_platform_are_known_the_latest_first(store: Store) -> None:
+    """Where an adapter looks for what was said while the bot was away."""
+    ada, bob = (Conversation("discord", chat, private=True) for chat in (11, 12))
+    for number, place in enumerate([ada, bob, OTHER, ada, Conversation("telegram", 11, private=True)]):
+        await asked(store, f"event {number}", place=place)
+
+    assert await store.private_chats("discord") == [ada, bob]
+    assert await store.private_chats("discord", limit=1) == [ada]
