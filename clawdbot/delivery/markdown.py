@@ -3,16 +3,15 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from clawdbot import words
 from clawdbot.chat import State
+from clawdbot.delivery.blocks import Fence, open_fence, step
 
 # How often the end of a text is left out and looked at again: enough for any sense, and a bound for nonsense.
 TRIMS = 20
 
-_FENCE = re.compile(r"(?P<indent>[ \t>]*)(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)")
 _THINK = re.compile(r"<(think|thinking)>")
 _TAGS = ("<think>", "<thinking>")
 # A last line that would change what stands above it (setext heading) or shows an empty list item, heading or quote.
@@ -26,50 +25,6 @@ _INLINE = re.compile(r"\\.|`+|\*+|~+")
 _MARKS: dict[str, tuple[str, ...]] = {"*": ("*",), "**": ("**",), "~": ()}
 _MARKERS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:[ \t]+|$))?")
 _UNSEEN = frozenset("*_`~|\\")
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """An open code block: its opening line in pieces."""
-
-    indent: str
-    marker: str
-    info: str
-
-    @property
-    def opening(self) -> str:
-        return f"{self.indent}{self.marker}{self.info}"
-
-    @property
-    def closing(self) -> str:
-        return f"{self.indent}{self.marker}"
-
-
-def step(fence: Fence | None, line: str) -> Fence | None:
-    """The code block that is open after ``line``, when ``fence`` was open before it."""
-    found = _FENCE.match(line)
-    if found is None:
-        return fence
-    indent, marker, info = found["indent"], found["marker"], found["info"]
-    if fence is None:
-        return None if marker[0] == "`" and "`" in info else Fence(indent, marker, info.rstrip())
-    closes = marker[0] == fence.marker[0] and len(marker) >= len(fence.marker) and not info.strip()
-    return None if closes else fence
-
-
-def open_fence(text: str) -> tuple[Fence | None, int]:
-    """The code block that is open at the end of ``text``, and where it begins or the last closed one ended."""
-    if "```" not in text and "~~~" not in text:
-        return None, 0
-    fence: Fence | None = None
-    border = at = 0
-    for line in text.splitlines(keepends=True):
-        after = step(fence, line)
-        if after is not fence:
-            border = at if after else at + len(line)
-        fence = after
-        at += len(line)
-    return fence, border
 
 
 def visible(text: str, *, growing: bool = False) -> str:

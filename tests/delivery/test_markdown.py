@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawdbot.chat import State
-from clawdbot.delivery.markdown import heal, marked, open_fence, showable, shows, visible
+from clawdbot.delivery.blocks import open_fence
+from clawdbot.delivery.markdown import heal, marked, showable, shows, visible
 from clawdbot.words import EMPTY
 
 MIXED = """# Title

@@ -8,25 +8,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clawdbot.delivery.blocks import open_fence
 from clawdbot.delivery.split import Splitter
 
-OPENING = re.compile(r"(?:[ \t>]*(?:`{3,}|~{3,})[^\n]*\n)?")
+OPENING = re.compile(r"(?:[ \t>]*(?:`{3,}|~{3,})[^\n]*\n|[ \t]*\|[^\n]*\n[ \t]*\|[^\n]*\n)?")
 CLOSING = re.compile(r"(?:\n?[ \t>]*(?:`{3,}|~{3,}))?")
 FAMILY = "👩‍👩‍👧"
 SCRAPS = [
-    *("word ", "Sentence. ", "\n", "\n\n", "  ", "é", "long" * 12, "問題。", FAMILY, "🇫🇷", "a\u0301", "\r\n"),
+    *("word ", "Sentence. ", "\n", "\n\n", "  ", "é", "long" * 12, "問題。", FAMILY, "🇫🇷", "a\u0301", "\r\n", "\t"),
+    *("```py\n", "```\n", "~~~\n", "````md\n", "```py title='a b' {1-2}\n", "    x = 1\n", "> ```\n", "> quoted\n"),
+    *("1. ```sh\n", "   ```\n", "      ```js\n", "- > ~~~~\n", "```\r\n", "\u2028", "~~gone~~ "),
+    *("`code` ", "``a ` b`` ", "**bold text** ", "[a b](http://c.d/e_(f)) ", "![a](b) ", "<b>", "אבג "),
     *(
-        "```py\n",
-        "```\n",
-        "~~~\n",
-        "````md\n",
-        "    x = 1\n",
-        "> ```\n",
-        "`code` ",
-        "**bold text** ",
-        "[a b](http://c.d) ",
+        "- item\n",
+        "  - inner item\n",
+        "1. one\n",
+        "| a | b |\n",
+        "|---|:-:|\n",
+        "# Heading\n",
+        "<",
+        "*",
+        "`",
+        "|",
+        "> ",
     ),
-    *("- item\n", "  - inner item\n", "1. one\n", "| a | b |\n", "# Heading\n", "<", "*", "`"),
 ]
 TEXTS = st.lists(st.sampled_from(SCRAPS), max_size=80).map("".join)
 SIZES = st.integers(min_value=60, max_value=200)
@@ -70,6 +75,14 @@ def test_every_piece_fits(text: str, size: int) -> None:
     assert all(map(units(size), split(text, units(size), size)))
 
 
+@given(text=TEXTS, size=SIZES)
+def test_no_piece_but_the_last_leaves_a_code_block_open(text: str, size: int) -> None:
+    """And the last one as the whole text does."""
+    *full, last = split(text, units(size), size)
+    assert [piece for piece in full if open_fence(piece)[0] is not None] == []
+    assert (open_fence(last)[0] is None) == (open_fence(text)[0] is None)
+
+
 @given(text=TEXTS, size=SIZES, steps=st.lists(st.integers(min_value=1, max_value=50), max_size=40))
 def test_borders_stay_while_the_text_grows(text: str, size: int, steps: list[int]) -> None:
     """However the text came, its pieces are the same as when it came at once; earlier pieces never change."""
@@ -81,6 +94,19 @@ def test_borders_stay_while_the_text_grows(text: str, size: int, steps: list[int
         assert parts[: len(earlier) - 1] == earlier[:-1]
         earlier = parts
     assert splitter.parts(text) == split(text, units(size), size)
+
+
+@given(text=TEXTS, size=SIZES)
+def test_borders_stay_from_one_character_to_the_next(text: str, size: int) -> None:
+    """A message that was full once never changes, and no message ever goes."""
+    splitter = Splitter(units(size), size)
+    earlier = [""]
+    for end in range(1, len(text) + 1):
+        parts = splitter.parts(text[:end])
+        assert parts[: len(earlier) - 1] == earlier[:-1]
+        assert len(parts) >= len(earlier)
+        earlier = parts
+    assert earlier == split(text, units(size), size)
 
 
 @given(st.integers(min_value=5, max_value=40), st.integers(min_value=60, max_value=90))
@@ -144,6 +170,85 @@ def test_marker_inside_another_fence_is_text() -> None:
     """A longer fence quotes shorter ones: they neither close nor open anything."""
     text = "````md\n" + "```py\nx\n```\n" * 10 + "````\nDone."
     assert all(piece.startswith("````md\n") for piece in split(text, up_to(60), 60)[1:])
+
+
+@pytest.mark.parametrize(
+    ("info", "again"),
+    [("python", "python"), (" python title='a b.py' {1,3-5} and much more", "python"), ("p" * 40, "")],
+)
+def test_opening_line_that_is_too_long_is_shortened_to_its_language(info: str, again: str) -> None:
+    pieces = split(f"```{info}\n" + "x = 1\n" * 30 + "```", up_to(90), 90)
+    assert all(piece.startswith(f"```{again}\n") for piece in pieces[1:])
+    assert all(open_fence(piece)[0] is None for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("text", "opening"),
+    [
+        ("1. one\n   ```py\n" + "   x = 1\n" * 20 + "   ```\n", "   ```py\n"),
+        ("1. ```py\n" + "   x = 1\n" * 20 + "   ```\n", "   ```py\n"),
+        ("> ```py\n" + "> x = 1\n" * 20 + "> ```\n", "> ```py\n"),
+    ],
+)
+def test_code_in_a_list_or_a_quote_stays_there(text: str, opening: str) -> None:
+    pieces = split(text, up_to(80), 80)
+    assert all(piece.startswith(opening) for piece in pieces[1:])
+    assert all(open_fence(piece)[0] is None for piece in pieces)
+
+
+@pytest.mark.parametrize("text", ["> ```\n> x\nafter", "```\n> ```\n```\nafter", "```\n    ```\n```\nafter"])
+def test_end_of_a_code_block_is_where_markdown_sees_it(text: str) -> None:
+    """With the quote that it stands in; not at a marker that is quoted or indented in the code."""
+    assert open_fence(text)[0] is None
+
+
+def test_line_of_code_that_is_longer_than_a_message_is_cut() -> None:
+    pieces = split("```json\n" + "x" * 5000 + "\n```", up_to(2000), 2000)
+    assert len(pieces) == 3
+    assert sum(piece.count("x") for piece in pieces) == 5000
+    assert all(piece.startswith("```json\n") and piece.endswith("\n```") for piece in pieces)
+
+
+@pytest.mark.parametrize("size", range(46, 54))
+def test_closing_line_at_the_limit_stays_with_its_code(size: int) -> None:
+    """Neither an empty code block nor a lone marker begins the next message."""
+    text = "```py\n" + "x = 1\n" * 6 + "```\n\nSome words after it."
+    pieces = split(text, up_to(size), size)
+    assert not [piece for piece in pieces if re.match(r"```(py\n```|\s)", piece)]
+    assert all(open_fence(piece)[0] is None for piece in pieces)
+
+
+def test_table_that_is_cut_has_its_head_again() -> None:
+    head = "| bird | legs |\n|------|-----:|\n"
+    rows = [f"| heron {number} | 2 |\n" for number in range(20)]
+    pieces = split(head + "".join(rows), up_to(150), 150)
+    assert len(pieces) > 2
+    assert all(piece.startswith(head) and piece.endswith("|\n") for piece in pieces)
+    assert "".join(piece.removeprefix(head) for piece in pieces) == "".join(rows)
+
+
+@pytest.mark.parametrize("size", range(60, 100))
+def test_head_of_a_table_is_not_left_without_a_row(size: int) -> None:
+    text = "Some words before it.\n\n" + "| a | b |\n|---|---|\n" + "| c | d |\n" * 12
+    assert not [piece for piece in split(text, up_to(size), size) if re.search(r"(?<!d )\|\n(\|---\|---\|\n)?$", piece)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One two three. four five - six seven",
+        "One two three. four five # six seven",
+        "One two three. four five > six seven",
+        "One two three. four five ``` six seven",
+    ],
+)
+def test_sign_in_a_sentence_does_not_become_a_mark_at_the_top_of_a_message(text: str) -> None:
+    """A dash there would be an item, a number sign a heading."""
+    assert split(text, up_to(25), 25)[0] == "One two three. "
+
+
+def test_mark_of_an_item_stays_with_its_text() -> None:
+    assert split("Some words here:\n\n1. [ ] " + "long" * 10, up_to(30), 30)[0] == "Some words here:\n\n"
 
 
 def test_fits_is_asked_rarely() -> None:
