@@ -17,6 +17,8 @@ INFO = EngineInfo(
     chunked_prefill=True,
     step_budget=2048,
     long_prefill=1024,
+    cache_tokens=65_536,
+    cache_block=128,
 )
 
 
