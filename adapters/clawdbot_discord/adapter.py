@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 
 import discord
 
-from clawdbot.chat import Receive
+from clawdbot.chat import Conversation, Receive
 from clawdbot.clock import Clock, SystemClock
 from clawdbot.errors import AdapterError, Unreachable
 from clawdbot_discord.backlog import Backlog
@@ -22,7 +23,7 @@ FAREWELL = 5.0
 
 
 class DiscordAdapter:
-    """An `Adapter` for Discord.
+    """An `Adapter` for Discord that also `CatchesUp`.
 
     Every `run` builds a new client: discord.py's own cannot be used again, and dies when its first handshake fails.
     """
@@ -49,11 +50,16 @@ class DiscordAdapter:
         channel, question = map(int, ref.split(":"))
         return ChannelReply(self._connected, self._settings, channel, question)
 
+    def catch_up(self, chats: Sequence[Conversation]) -> None:
+        """See `clawdbot.chat.CatchesUp`: Discord lists no private chats to a bot."""
+        self._backlog.know(chat.chat for chat in reversed(chats))
+
     async def _serve(self, session: Session, token: str) -> None:
         await session.login(token)
         self._session = session
         serving = [asyncio.create_task(session.connect()), asyncio.create_task(session.watch())]
-        beside = [asyncio.create_task(session.register()), asyncio.create_task(session.keep_warm())]
+        works = (session.register(), session.keep_warm(), session.catch_up())
+        beside = [asyncio.create_task(work) for work in works]
         for task in beside:
             task.add_done_callback(_log_failure)
         try:

@@ -18,6 +18,7 @@ from clawdbot_discord import events, slash
 from clawdbot_discord.backlog import Backlog, Gap
 from clawdbot_discord.command import CommandReply
 from clawdbot_discord.controls import CONTROLS
+from clawdbot_discord.missed import PAGE, Missed
 from clawdbot_discord.reply import ChannelReply, Connected
 from clawdbot_discord.settings import DiscordSettings
 from clawdbot_discord.translate import one_call
@@ -27,8 +28,6 @@ log = logging.getLogger(__name__)
 
 CACHED_MESSAGES = 200
 """discord.py keeps so many, to tell an edit of the text from a link preview that arrived."""
-MISSED_MESSAGES = 100
-"""So many missed messages of a channel are fetched, with one call."""
 WARM_CONNECTIONS = 2
 """So many connections are kept open: a typing sign must not keep the first word waiting for a new one."""
 
@@ -65,6 +64,7 @@ class Session(discord.Client):
         self._clock = clock
         self._connected = connected
         self._backlog = backlog
+        self._missed = Missed(backlog, clock, self._fetch, self._take)
         self._online = asyncio.Event()
         self._offline = asyncio.Event()
 
@@ -86,6 +86,10 @@ class Session(discord.Client):
                 await asyncio.gather(*calls)
             await self._clock.sleep(self._settings.keep_warm)
 
+    async def catch_up(self) -> None:
+        """Fetch what was said while no session listened."""
+        await self._missed.run()
+
     async def register(self) -> None:
         """Tell Discord about the slash commands, where it knows others."""
         guild = discord.Object(self._settings.command_guild) if self._settings.command_guild else None
@@ -100,11 +104,13 @@ class Session(discord.Client):
         self._backlog.begin()
         self._set_online(True)
         log.info("Discord: connected as %s (%d)", self.user, self._me)
-        await self._read(self._backlog.private_gaps(self._oldest), guild=0)
+        if self._settings.lookback:
+            self._missed.add(self._backlog.private_gaps(self._oldest))
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
         # discord.py says "ready" only some seconds later, and even after the client was closed.
-        await self._read(self._backlog.gaps(_newest(guild), self._oldest), guild.id)
+        if self._settings.lookback:
+            self._missed.add(self._backlog.gaps(guild.id, _newest(guild), self._oldest))
 
     async def on_resumed(self) -> None:
         self._set_online(True)
@@ -175,16 +181,11 @@ class Session(discord.Client):
         moment = datetime.fromtimestamp(self._clock.wall() - self._settings.lookback, UTC)
         return discord.utils.time_snowflake(moment)
 
-    async def _read(self, gaps: list[Gap], guild: int) -> None:
-        """Take the messages of ``gaps`` in ``guild`` (0: in private)."""
-        for gap in gaps if self._settings.lookback else []:
-            place = self.get_partial_messageable(gap.channel, guild_id=guild or None)
-            history = place.history(after=discord.Object(gap.after), limit=MISSED_MESSAGES, oldest_first=True)
-            missed: list[discord.Message] = []
-            async with self._minor_call("fetching missed messages"):
-                missed = [message async for message in history]
-            for message in missed:
-                await self._take(message)
+    async def _fetch(self, gap: Gap) -> list[discord.Message]:
+        place = self.get_partial_messageable(gap.channel, guild_id=gap.guild or None)
+        async with one_call(self._settings.call_timeout):
+            history = place.history(after=discord.Object(gap.after), limit=PAGE, oldest_first=True)
+            return [message async for message in history]
 
     async def _deleted(self, channel: int, guild: int | None, message: int) -> None:
         where = events.conversation(channel, guild)
