@@ -248,16 +248,25 @@ class TestUpdates:
         with pytest.raises(BadRequest, match=r"(?i)query is too old"):
             await bot.answer_callback_query(query.id)
 
-    async def test_in_a_group_a_bot_sees_what_is_addressed_to_it(self, sim: SimTelegram, bot: Bot) -> None:
+    async def test_privacy_mode_lets_commands_and_replies_through(self, sim: SimTelegram, bot: Bot) -> None:
+        """A mention alone does not come; a command that names no bot goes to the one that wrote last."""
         group = sim.group(-100)
-        asked = await bot.send_message(group, "I am here")
-        sim.say(group, "among people", user=ME)
-        sim.say(group, "@claw_bot hi", user=ME)
+        sim.say(group, "/early", user=ME)
+        await bot.send_message(group, "I am here")
+        mine = sim.answers(group)[0]
+        for text in ("among people", "@claw_bot hi", "/help", "/help@other_bot", "/new@Claw_Bot"):
+            sim.say(group, text, user=ME)
+        sim.say(group, "and you?", user=ME, reply_to=mine)
+        sim.say(group, "me too", user=9, bot=True)
         sim.say(group, "/help", user=ME)
-        sim.say(group, "and you?", user=ME, reply_to=sim.answers(group)[0])
         texts = [update.message.text for update in (await bot.get_updates())[1:] if update.message]
-        assert texts == ["@claw_bot hi", "/help", "and you?"]
-        assert asked.message_id == 1
+        assert texts == ["/help", "/new@Claw_Bot", "and you?"]
+
+    async def test_without_privacy_mode_everything_comes(self) -> None:
+        async with SimTelegram(privacy=False) as sim, connected(sim) as bot:
+            sim.say(sim.group(-100), "@claw_bot hi", user=ME)
+            assert len(await bot.get_updates()) == 1
+            assert bot.can_read_all_group_messages
 
 
 class TestAccess:

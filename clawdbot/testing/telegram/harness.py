@@ -19,14 +19,15 @@ GENEROUS = (Rate(1000, 1.0),)
 class TelegramHarness:
     """A `Harness`: ``build`` makes the adapter for a simulated Telegram, which here limits only on demand.
 
-    Place 0 is a private chat, 1 a topic of a forum, 2 its General topic; the bot is mentioned where it has to be.
+    Place 0 is a private chat, 1 a topic of a forum, 2 its General topic; the bot is mentioned where it has to be, and
+    its privacy mode, which would keep mentions back, is off.
     """
 
     can = frozenset(Ability)
 
     def __init__(self, build: Callable[[SimTelegram], Adapter]) -> None:
         self._build = build
-        self.sim = SimTelegram(allowance=Allowance(private=GENEROUS, group=GENEROUS))
+        self.sim = SimTelegram(allowance=Allowance(private=GENEROUS, group=GENEROUS), privacy=False)
         self._places: list[tuple[int, int]] = []
         """Chat and topic of each place."""
 

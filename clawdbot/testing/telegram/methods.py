@@ -32,10 +32,11 @@ Method = Callable[[Fields], Awaitable[Any]]
 class Methods:
     """Each method takes the fields of a call and returns its result. Raises `Refusal`."""
 
-    def __init__(self, world: World, updates: Updates, allowance: Allowance) -> None:
+    def __init__(self, world: World, updates: Updates, allowance: Allowance, *, privacy: bool) -> None:
         self._world = world
         self._updates = updates
         self._allowance = allowance
+        self._privacy = privacy
         self.queries: set[str] = set()
         """Ids of presses that were not answered yet."""
         self.menus: dict[str, list[Json]] = {}
@@ -65,7 +66,7 @@ class Methods:
 
     async def get_me(self, fields: Fields) -> Json:
         """Who the bot is."""
-        return self._world.bot.json() | {"can_join_groups": True, "can_read_all_group_messages": False}
+        return self._world.bot.json() | {"can_join_groups": True, "can_read_all_group_messages": not self._privacy}
 
     async def get_updates(self, fields: Fields) -> list[Json]:
         """The long poll."""

@@ -29,7 +29,8 @@ class SimTelegram:
 
     Use: ``async with SimTelegram() as sim``; the bot gets ``sim.url`` as base URL and ``sim.token``. Every limit is in
     ``allowance``, the round trip ``rtt`` is in seconds (half of it passes before a call has its effect), faults come
-    from ``faults``. With ``privacy`` a bot in a group sees only what is addressed to it. Times are those of ``clock``.
+    from ``faults``. With ``privacy``, as every new bot has it, only commands for the bot and replies to it come from
+    groups. Times are those of ``clock``.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class SimTelegram:
         self._world = World(self.bot, self.clock, self._changed)
         self._updates = Updates(self.clock, self._changed)
         rules = allowance or Allowance()
-        self._methods = Methods(self._world, self._updates, rules)
+        self._methods = Methods(self._world, self._updates, rules, privacy=privacy)
         self._server = Server(token, self._methods, self.clock, rules, rtt, self.faults, self._changed)
         self._runner: web.AppRunner | None = None
 
@@ -208,9 +209,20 @@ class SimTelegram:
             self._updates.push(kind, shown.json())
 
     def _addressed(self, shown: Shown) -> bool:
+        """Whether privacy mode lets a message through: a reply to the bot, or a command for it.
+
+        A command that names no bot is for the one that wrote last. A mention alone is not let through: Telegram's
+        documentation does not list it, and people report that it does not come.
+        """
         answered = shown.chat.find(shown.reply_to)
-        named = f"@{self.bot.username}".lower() in shown.text.lower()
-        return named or shown.text.startswith("/") or bool(answered and answered.author is self.bot)
+        if answered and answered.author is self.bot:
+            return True
+        command = SPECIAL.match(shown.text)
+        if command is None or command.lastgroup != "bot_command":
+            return False
+        _, at, named = command.group().partition("@")
+        bots = [one.author.id for one in shown.chat.messages if one.author.is_bot]
+        return named.lower() == self.bot.username.lower() if at else bots[-1:] == [self.bot.id]
 
     def _changed(self) -> None:
         for watcher in self._watchers:
