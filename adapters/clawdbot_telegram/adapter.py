@@ -4,25 +4,29 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Awaitable, Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 
 import httpx
-from telegram import Bot, BotCommand, BotCommandScopeAllGroupChats, BotCommandScopeAllPrivateChats, Update, User
-from telegram.error import InvalidToken, TelegramError
+from telegram import Bot, Update, User
+from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 from telegram.ext import Updater
 from telegram.request import HTTPXRequest
 
-from clawdbot.chat import COMMANDS, Event, Receive
+from clawdbot.chat import Event, Receive
 from clawdbot.clock import Clock, SystemClock, until
 from clawdbot.errors import AdapterError, Unauthorized, Unreachable
 from clawdbot_telegram.calls import Calls
+from clawdbot_telegram.closed import Closed
+from clawdbot_telegram.controls import SAID, SAID_OF_OTHERS
+from clawdbot_telegram.errands import Errands, offer_menus
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.polling import Inbox, PollRequest
 from clawdbot_telegram.render import Renderer
 from clawdbot_telegram.reply import TelegramReply
 from clawdbot_telegram.settings import TelegramSettings
+from clawdbot_telegram.translate import seconds
 from clawdbot_telegram.updates import KINDS, understood
 
 logger = logging.getLogger(__name__)
@@ -49,8 +53,8 @@ class TelegramAdapter:
         self._renderer = Renderer(settings.text_limit, settings.entity_limit)
         self._bot: Bot | None = None
         """The bot while it is connected."""
-        self._errands: set[asyncio.Task[None]] = set()
-        """Small calls that nobody waits for."""
+        self._errands = Errands(self._clock)
+        self._closed = Closed()
 
     async def run(self, receive: Receive) -> None:
         hush()
@@ -72,7 +76,8 @@ class TelegramAdapter:
 
     def _reply(self, place: Place) -> TelegramReply:
         limits = self._settings.limits(place.chat, self._renderer)
-        return TelegramReply(place, Calls(place, self._connected), limits, self._renderer, self._settings.caption_limit)
+        calls = Calls(place, self._connected, self._closed)
+        return TelegramReply(place, calls, limits, self._renderer, self._settings.caption_limit)
 
     def _connected(self) -> Bot:
         if self._bot is None:
@@ -111,16 +116,22 @@ class TelegramAdapter:
         except InvalidToken:
             # The library's own sentence holds the token, so it must not come along as the cause.
             raise Unauthorized(f"{self._settings.base_url} refuses the bot's token. {HOW_TO_GET_A_TOKEN}") from None
+        except RetryAfter as refusal:
+            # Here, since the supervisor's own pause may be shorter.
+            await self._clock.sleep(seconds(refusal.retry_after))
+            raise AdapterError(f"Telegram asked to wait before a start: {refusal.message}") from refusal
         except TelegramError as error:
             raise AdapterError(f"Telegram cannot be reached at {self._settings.base_url}: {error.message}") from error
         self._warm(updater.bot)
-        self._spawn(offer_menu(updater.bot))
+        self._errands.run(partial(offer_menus, updater.bot), late=True)
         logger.info("Telegram: connected as @%s", updater.bot.username)
+        if not updater.bot.can_read_all_group_messages:
+            logger.info("Telegram: privacy mode is on, so from groups come only commands and replies to the bot")
 
     def _warm(self, bot: Bot) -> None:
         """Make calls that cost nothing, at the same time, so that each has a connection of its own."""
         for _ in range(WARM):
-            self._spawn(bot.get_me())
+            self._errands.run(bot.get_me)
 
     async def _watch(self, bot: Bot, poll: PollRequest) -> None:
         """Keep connections warm; raise `AdapterError` when polling has died."""
@@ -132,8 +143,7 @@ class TelegramAdapter:
         raise Unauthorized(f"Telegram no longer accepts the bot's token. {HOW_TO_GET_A_TOKEN}")
 
     async def _close(self, updater: Updater, *requests: HTTPXRequest) -> None:
-        for errand in self._errands:
-            errand.cancel()
+        self._errands.cancel()
         try:
             async with asyncio.timeout(CLOSING):
                 if updater.running:
@@ -147,15 +157,13 @@ class TelegramAdapter:
     def _take(self, update: Update, received_at: float, receive: Receive) -> Awaitable[None] | None:
         bot = self._connected()
         found = heard(update, bot.bot, received_at)
+        if found:
+            self._closed.open(found[1])
         durable = receive(found[0], self._reply(found[1])) if found else None
-        if update.callback_query:
-            self._spawn(bot.answer_callback_query(update.callback_query.id))
+        if query := update.callback_query:
+            said = SAID.get(query.data or "", SAID_OF_OTHERS)
+            self._errands.run(partial(bot.answer_callback_query, query.id, said))
         return durable
-
-    def _spawn(self, call: Coroutine[Any, Any, object]) -> None:
-        errand = asyncio.create_task(unimportant(call))
-        self._errands.add(errand)
-        errand.add_done_callback(self._errands.discard)
 
 
 def heard(update: Update, me: User, received_at: float) -> tuple[Event, Place] | None:
@@ -170,21 +178,11 @@ def heard(update: Update, me: User, received_at: float) -> tuple[Event, Place] |
         return None
 
 
-async def offer_menu(bot: Bot) -> None:
-    """Put the commands into the menus of private chats and of groups. Raises `TelegramError`."""
-    menu = [BotCommand(command.name, command.about) for command in COMMANDS]
-    await bot.set_my_commands(menu, scope=BotCommandScopeAllPrivateChats())
-    await bot.set_my_commands(menu, scope=BotCommandScopeAllGroupChats())
-
-
-async def unimportant(call: Coroutine[Any, Any, object]) -> None:
-    """Make a call whose failure does no harm."""
-    with suppress(TelegramError):
-        await call
-
-
 def report(error: TelegramError) -> None:
     """Say that a poll failed; the library tries again, later each time, up to 30 s."""
+    if isinstance(error, Conflict):
+        logger.warning("Telegram: another process polls with this bot's token, and only one can; waiting for its end")
+        return
     logger.warning("Telegram: a poll failed (%s)", error.message)
 
 

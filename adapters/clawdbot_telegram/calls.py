@@ -1,18 +1,20 @@
 """The calls of the Bot API that an answer needs, for one place."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyParameters
+from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyParameters
 from telegram.constants import ChatAction
 from telegram.error import BadRequest
 
 from clawdbot.chat import File
+from clawdbot.errors import Forbidden
+from clawdbot_telegram.closed import Closed
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn
 from clawdbot_telegram.translate import translated
 
-STOP = InlineKeyboardMarkup([[InlineKeyboardButton("Stop", callback_data="stop")]])
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 T = TypeVar("T")
@@ -21,56 +23,58 @@ T = TypeVar("T")
 class Calls:
     """Each method is one call, a second one only where Telegram refuses the entities of a text and takes it plain.
 
-    ``bot`` gives the connected bot or raises `Unreachable`. ``stop`` asks for a Stop button. All raise `DeliveryError`.
+    ``bot`` gives the connected bot or raises `Unreachable`. All raise `DeliveryError`: `Forbidden` without a call where
+    a text was refused, until ``closed`` is told otherwise.
     """
 
-    def __init__(self, place: Place, bot: Callable[[], Bot]) -> None:
+    def __init__(self, place: Place, bot: Callable[[], Bot], closed: Closed) -> None:
         self._place = place
         self._bot = bot
+        self._closed = closed
 
     async def typing(self) -> None:
         """Show "typing" for about 5 s."""
-        with translated():
+        with self._remembering():
             await self._bot().send_chat_action(
                 self._place.chat, ChatAction.TYPING, message_thread_id=self._place.topic or None
             )
 
-    async def send_text(self, drawn: Drawn, stop: bool) -> int:
+    async def send_text(self, drawn: Drawn, buttons: InlineKeyboardMarkup | None) -> int:
         """Post a text; the id of the message."""
         bot = self._bot()
-        markup = STOP if stop else None
 
         async def call(text: str, entities: Sequence[MessageEntity]) -> int:
             message = await bot.send_message(
                 text=text,
                 entities=entities,
-                reply_markup=markup,
+                reply_markup=buttons,
                 link_preview_options=NO_PREVIEW,
                 **self._address(),
             )
             return message.message_id
 
-        return await _styled(drawn, call)
+        with self._remembering():
+            return await _styled(drawn, call)
 
-    async def send_file(self, file: File, caption: Drawn, stop: bool = False) -> int:
-        """Post a file, PNG as a picture; the id of the message."""
+    async def send_file(self, file: File, caption: Drawn, buttons: InlineKeyboardMarkup | None = None) -> int:
+        """Post a file, PNG as a picture; the id of the message. Where no files may be sent, texts may be."""
         bot = self._bot()
-        markup = STOP if stop else None
 
         async def call(text: str, entities: Sequence[MessageEntity]) -> int:
-            said: dict[str, Any] = {"caption": text or None, "caption_entities": entities, "reply_markup": markup}
+            said: dict[str, Any] = {"caption": text or None, "caption_entities": entities, "reply_markup": buttons}
             if is_picture(file):
                 message = await bot.send_photo(photo=file.data, filename=file.name, **said, **self._address())
             else:
                 message = await bot.send_document(document=file.data, filename=file.name, **said, **self._address())
             return message.message_id
 
-        return await _styled(caption, call)
+        self._closed.check(self._place)
+        with translated():
+            return await _styled(caption, call)
 
-    async def edit_text(self, message: int, drawn: Drawn, stop: bool) -> None:
-        """Show another text; without ``stop`` the button goes. A text that is there already is success."""
+    async def edit_text(self, message: int, drawn: Drawn, buttons: InlineKeyboardMarkup | None) -> None:
+        """Show another text, with these buttons or none. A text that is there already is success."""
         bot = self._bot()
-        markup = STOP if stop else None
 
         async def call(text: str, entities: Sequence[MessageEntity]) -> None:
             await bot.edit_message_text(
@@ -78,16 +82,16 @@ class Calls:
                 chat_id=self._place.chat,
                 message_id=message,
                 entities=entities,
-                reply_markup=markup,
+                reply_markup=buttons,
                 link_preview_options=NO_PREVIEW,
             )
 
-        await _styled(drawn, _repeatable(call))
+        with self._remembering():
+            await _styled(drawn, _repeatable(call))
 
-    async def edit_caption(self, message: int, drawn: Drawn, stop: bool) -> None:
+    async def edit_caption(self, message: int, drawn: Drawn, buttons: InlineKeyboardMarkup | None) -> None:
         """The same for the caption of a picture or file."""
         bot = self._bot()
-        markup = STOP if stop else None
 
         async def call(text: str, entities: Sequence[MessageEntity]) -> None:
             await bot.edit_message_caption(
@@ -95,10 +99,21 @@ class Calls:
                 message_id=message,
                 caption=text,
                 caption_entities=entities,
-                reply_markup=markup,
+                reply_markup=buttons,
             )
 
-        await _styled(drawn, _repeatable(call))
+        with self._remembering():
+            await _styled(drawn, _repeatable(call))
+
+    @contextmanager
+    def _remembering(self) -> Iterator[None]:
+        self._closed.check(self._place)
+        try:
+            with translated():
+                yield
+        except Forbidden as refusal:
+            self._closed.close(self._place, str(refusal))
+            raise
 
     def _address(self) -> dict[str, Any]:
         """The arguments that bring a message to the place. In a group it answers the question visibly."""
@@ -118,13 +133,12 @@ def is_picture(file: File) -> bool:
 
 
 async def _styled(drawn: Drawn, call: Call[T]) -> T:
-    with translated():
-        try:
-            return await call(drawn.text, drawn.entities)
-        except BadRequest as error:
-            if not drawn.entities or "entit" not in error.message.lower():
-                raise
-            return await call(drawn.text, ())
+    try:
+        return await call(drawn.text, drawn.entities)
+    except BadRequest as error:
+        if not drawn.entities or "entit" not in error.message.lower():
+            raise
+        return await call(drawn.text, ())
 
 
 def _repeatable(call: Call[None]) -> Call[None]:

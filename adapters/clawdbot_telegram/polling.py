@@ -1,6 +1,7 @@
 """How updates come in: nothing is confirmed to Telegram before it is durable here."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from telegram.error import NetworkError
 from telegram.request import HTTPXRequest
 
 from clawdbot.clock import Clock
+from clawdbot_telegram.sift import sifted
 
 Take = Callable[[Update, float], Awaitable[None] | None]
 """Hands an update over at once, with its time of receipt; what it returns is done when the update is durable."""
@@ -58,7 +60,7 @@ class PollRequest(HTTPXRequest):
         self._inbox = inbox
         self._clock = clock
         self.alive_at = clock.now()
-        """When a poll last went out and ended, in whatever way; seconds of `Clock.now`."""
+        """When a poll last went out and ended, in whatever way, or may go out again; seconds of `Clock.now`."""
         self.unauthorized = asyncio.Event()
         """Set when Telegram refused the token; the library's loop has ended then."""
 
@@ -72,6 +74,20 @@ class PollRequest(HTTPXRequest):
                 self.alive_at = self._clock.now()
             raise
         self.alive_at = self._inbox.received_at = self._clock.now()
-        if status in (401, 404):
-            self.unauthorized.set()
+        match status:
+            case 200:
+                body = sifted(body)
+            case 401 | 404:
+                self.unauthorized.set()
+            case 429:
+                # The library's loop waits so long before the next poll: that is no sign of its death.
+                self.alive_at += _wait(body)
         return status, body
+
+
+def _wait(body: bytes) -> float:
+    """The seconds that a refusal asks for; 0 when it does not say."""
+    try:
+        return float(json.loads(body)["parameters"]["retry_after"])
+    except (LookupError, TypeError, ValueError):
+        return 0.0

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from clawdbot.chat import File, Frame, Limits, State
+from clawdbot.chat import File, Frame, Limits
 from clawdbot.errors import Rejected
 from clawdbot_telegram.calls import Calls, is_picture
+from clawdbot_telegram.controls import controls
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn, Renderer
 
@@ -56,9 +57,9 @@ class TelegramReply:
         drawn = self._renderer.draw(frame.text)
         file = frame.files[0] if frame.files else None
         if file and (not drawn.text or (is_picture(file) and drawn.units <= self._caption_limit)):
-            message = await self._calls.send_file(file, drawn, has_stop(frame))
+            message = await self._calls.send_file(file, drawn, controls(frame))
             return TelegramPost(message, self._calls, self._renderer, captioned=True, attached=[file.name])
-        message = await self._calls.send_text(visible(drawn), has_stop(frame))
+        message = await self._calls.send_text(visible(drawn), controls(frame))
         return TelegramPost(message, self._calls, self._renderer)
 
 
@@ -90,9 +91,9 @@ class TelegramPost:
     async def edit(self, frame: Frame) -> None:
         drawn = self._renderer.draw(frame.text)
         if self._captioned:
-            await self._calls.edit_caption(self._message, drawn, has_stop(frame))
+            await self._calls.edit_caption(self._message, drawn, controls(frame))
         else:
-            await self._calls.edit_text(self._message, visible(drawn), has_stop(frame))
+            await self._calls.edit_text(self._message, visible(drawn), controls(frame))
         await self.attach(frame.files)
 
     async def attach(self, files: tuple[File, ...]) -> None:
@@ -101,11 +102,6 @@ class TelegramPost:
             if file.name not in self._attached:
                 await self._calls.send_file(file, NO_TEXT)
                 self._attached.append(file.name)
-
-
-def has_stop(frame: Frame) -> bool:
-    """Whether a Stop button belongs below ``frame``: only below the last message of an answer that still grows."""
-    return frame.last and frame.state in (State.WAITING, State.STREAMING)
 
 
 def visible(drawn: Drawn) -> Drawn:

@@ -49,7 +49,8 @@ def delivery_error(error: TelegramError) -> DeliveryError:
             # The library reads every 404 as a bad token. The token was good at login, so the server lacks the method.
             return Rejected(f"The Bot API server does not know this call: {error.message}")
         case InvalidToken():
-            return Forbidden(f"Telegram no longer accepts the bot's token: {error.message}")
+            # Polling ends over it; what is not delivered waits for a start with a good token.
+            return Unreachable(f"Telegram no longer accepts the bot's token: {error.message}")
         case TimedOut() | NetworkError():
             return _lost(error)
         case Conflict():

@@ -4,17 +4,21 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from clawdbot.chat import COMMANDS, Edited, Event, Frame, Pressed, Reply, State
+from clawdbot.clock import SystemClock
 from clawdbot.errors import AdapterError, Unauthorized, Unreachable
+from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.contract import Ears
 from clawdbot.testing.faults import Fault, Trouble
-from clawdbot.testing.telegram import SimTelegram
+from clawdbot.testing.telegram import SimTelegram, Verdict
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
 from clawdbot_telegram.adapter import WARM
+from clawdbot_telegram.polling import Inbox, PollRequest
 
 ME = 7
 GROUP = -100
@@ -30,6 +34,16 @@ class SlowStore(Ears):
     async def receive(self, event: Event, reply: Reply) -> None:
         await super().receive(event, reply)
         await self.stored.wait()
+
+
+class Hasty(SystemClock):
+    """A clock on which every wait is over at once; it notes them."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
 
 
 def adapter_for(sim: SimTelegram, **options: object) -> TelegramAdapter:
@@ -186,6 +200,51 @@ class TestMalformedUpdates:
         assert "passed over" not in caplog.text
 
 
+class TestUnreadableUpdates:
+    """The library reads the updates of a poll together; one that it cannot read must not cost those beside it."""
+
+    @pytest.mark.parametrize(
+        ("kind", "body"),
+        [
+            ("message", "not an object"),
+            ("message", {"message_id": 5}),
+            ("message", ORDINARY | {"date": 10**30}),
+            ("message", ORDINARY | {"entities": "none"}),
+            ("message", ORDINARY | {"from": 7}),
+            ("callback_query", {"id": "1"}),
+            ("edited_message", [ORDINARY]),
+        ],
+        ids=["a text", "almost empty", "a date far off", "marks as text", "a number as author", "a press", "a list"],
+    )
+    async def test_it_is_told_and_confirmed(
+        self, sim: SimTelegram, caplog: pytest.LogCaptureFixture, kind: str, body: Any
+    ) -> None:
+        sim.say(ME, "before")
+        sim.deliver(kind, body)
+        sim.say(ME, "after")
+        async with serving(sim) as ears:
+            await ears.count(2)
+            await sim.until(lambda: sim.unconfirmed == 0)
+            heard = [(await ears.question(number))[0].text for number in range(2)]
+        assert heard == ["before", "after"]
+        assert "update 2" in caplog.text
+        assert "passed over" in caplog.text
+
+
+class TestPresses:
+    @pytest.mark.parametrize(("data", "said"), [("stop", "Stopping"), ("continue", "Going on"), ("old", "any more")])
+    async def test_each_is_answered_with_words_whatever_became_of_the_message(
+        self, sim: SimTelegram, data: str, said: str
+    ) -> None:
+        """A button may have outlived its answer, or stand on a copy of which the bot knows nothing."""
+        query = {"id": "1", "from": ADA, "chat_instance": "1", "data": data, "message": ORDINARY}
+        async with serving(sim):
+            sim.deliver("callback_query", query)
+            await sim.until(lambda: sim.counted("answerCallbackQuery") == 1)
+        (call,) = [call for call in sim.calls if call.method == "answerCallbackQuery"]
+        assert said in call.fields["text"]
+
+
 class TestPolling:
     @pytest.mark.parametrize("trouble", [Trouble.ERROR, Trouble.BAD_GATEWAY, Trouble.RESET_BEFORE, Trouble.LIMITED])
     async def test_it_goes_on_after_trouble(self, sim: SimTelegram, trouble: Trouble) -> None:
@@ -200,12 +259,22 @@ class TestPolling:
             sim.say(ME, "still there?")
             await ears.question()
 
-    async def test_it_survives_a_second_poller(self, sim: SimTelegram) -> None:
+    async def test_it_survives_a_second_poller_and_says_what_is_wrong(
+        self, sim: SimTelegram, caplog: pytest.LogCaptureFixture
+    ) -> None:
         async with serving(sim) as ears:
             async with serving(sim):
-                pass
+                await sim.until(lambda: sim.counted("getUpdates", Verdict.REFUSED) > 0)
             sim.say(ME, "still there?")
             await ears.question()
+        assert "another process polls with this bot's token" in caplog.text
+
+    async def test_a_poll_that_has_to_wait_is_no_dead_one(self, sim: SimTelegram) -> None:
+        sim.faults.add("getUpdates", Fault(Trouble.LIMITED, 300))
+        clock = ManualClock(start=0.0)
+        async with PollRequest(Inbox(lambda update, at: None), clock) as poll:
+            await poll.do_request(f"{sim.url}/bot{sim.token}/getUpdates", "POST")
+        assert poll.alive_at == 300.0
 
     async def test_one_that_never_ends_is_noticed(self, sim: SimTelegram) -> None:
         """A supervisor can then start the adapter anew; the library would wait for ever."""
@@ -242,6 +311,23 @@ class TestStart:
         with pytest.raises(AdapterError) as failed:
             await adapter_for(sim).run(Ears().receive)
         assert not isinstance(failed.value, Unauthorized)
+
+    async def test_a_start_that_has_to_wait_waits(self, sim: SimTelegram) -> None:
+        """The supervisor's own pause is 1 s at first."""
+        clock = Hasty()
+        sim.faults.add("getMe", Fault(Trouble.LIMITED, 280))
+        settings = TelegramSettings(token=SecretStr(sim.token), base_url=sim.url)
+        with pytest.raises(AdapterError, match="wait"):
+            await TelegramAdapter(settings, clock).run(Ears().receive)
+        assert clock.waits == [280.0]
+
+    @pytest.mark.parametrize("privacy", [True, False])
+    async def test_privacy_mode_is_told(self, caplog: pytest.LogCaptureFixture, privacy: bool) -> None:
+        """From outside a message that Telegram keeps back looks like one that nobody wrote."""
+        caplog.set_level(logging.INFO)
+        async with SimTelegram(privacy=privacy) as sim, serving(sim):
+            pass
+        assert ("privacy mode is on" in caplog.text) is privacy
 
     async def test_the_menus_offer_the_commands(self, sim: SimTelegram) -> None:
         names = [command.name for command in COMMANDS]

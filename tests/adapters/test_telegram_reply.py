@@ -15,6 +15,7 @@ from clawdbot.testing.faults import Fault, Trouble
 from clawdbot.testing.telegram import SimTelegram, TelegramHarness, Verdict
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
 from clawdbot_telegram.calls import Calls
+from clawdbot_telegram.closed import Closed
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn
 
@@ -64,6 +65,16 @@ class TestGrowing:
         looks = [(look.text, look.buttons) for look in shown.looks]
         assert looks == [("In line.", ("stop",)), ("Hello", ("stop",)), ("Hello.", ())]
 
+    async def test_an_answer_that_was_cut_short_can_be_continued(self, sim: SimTelegram, reply: Reply) -> None:
+        post = await reply.send(frame("Hello"), "k")
+        await post.edit(frame("Hello *(interrupted)*", State.INTERRUPTED))
+        assert sim.answers(ME)[0].look.buttons == ("continue",)
+
+    @pytest.mark.parametrize("state", [State.FINAL, State.STOPPED, State.FAILED])
+    async def test_an_answer_that_ended_has_no_buttons(self, sim: SimTelegram, reply: Reply, state: State) -> None:
+        await reply.send(frame("Hello", state), "k")
+        assert sim.answers(ME)[0].look.buttons == ()
+
     async def test_only_the_last_part_carries_stop(self, sim: SimTelegram, reply: Reply) -> None:
         post = await reply.send(frame("part one"), "k1")
         await post.edit(frame("part one", last=False))
@@ -100,9 +111,9 @@ class TestGrowing:
         sim.say(ME, "hi")
         broken = Drawn("bold", (MessageEntity("bold", 0, 99),))
         async with Bot(sim.token, f"{sim.url}/bot") as bot:
-            calls = Calls(Place(ME), lambda: bot)
-            message = await calls.send_text(broken, stop=False)
-            await calls.edit_text(message, replace(broken, text="bolder"), stop=False)
+            calls = Calls(Place(ME), lambda: bot, Closed())
+            message = await calls.send_text(broken, buttons=None)
+            await calls.edit_text(message, replace(broken, text="bolder"), buttons=None)
         (shown,) = sim.answers(ME)
         assert [(look.text, look.entities) for look in shown.looks] == [("bold", ()), ("bolder", ())]
         assert sim.counted("sendMessage") == sim.counted("editMessageText") == 2
@@ -233,6 +244,30 @@ class TestTrouble:
         sim.shut(ME)
         with pytest.raises(Forbidden):
             await reply.send(frame("x"), "k")
+
+    @pytest.mark.parametrize("why", ["bot was blocked by the user", "bot was kicked from the group chat"])
+    async def test_where_it_is_forbidden_nothing_is_tried_until_somebody_turns_to_the_bot(
+        self, sim: SimTelegram, ears: Ears, reply: Reply, why: str
+    ) -> None:
+        sim.shut(ME, why)
+        for call in (reply.send(frame("x"), "k"), reply.typing(), reply.send(frame("y"), "l")):
+            with pytest.raises(Forbidden, match=why):
+                await call
+        assert sim.counted(chat=ME) == 1
+        sim.shut(ME, "")
+        sim.say(ME, "/start")
+        _, again = await ears.question(1)
+        await again.send(frame("z"), "m")
+        assert [shown.text for shown in sim.answers(ME)] == ["z"]
+
+    async def test_another_chat_is_not_closed_with_it(self, sim: SimTelegram, ears: Ears, reply: Reply) -> None:
+        sim.shut(ME)
+        with pytest.raises(Forbidden):
+            await reply.send(frame("x"), "k")
+        sim.say(8, "hi")
+        _, other = await ears.question(1)
+        await other.send(frame("y"), "k")
+        assert [shown.text for shown in sim.answers(8)] == ["y"]
 
     async def test_a_removed_message_is_gone(self, sim: SimTelegram, reply: Reply) -> None:
         post = await reply.send(frame("x"), "k")

@@ -62,7 +62,11 @@ def test_the_meaning_of_an_error(error: TelegramError, meaning: type[DeliveryErr
 def test_a_missing_method_is_not_a_bad_token() -> None:
     """The library raises InvalidToken for every 404; the token was good at login."""
     assert type(delivery_error(InvalidToken("Not Found"))) is Rejected
-    assert type(delivery_error(InvalidToken("Unauthorized"))) is Forbidden
+
+
+def test_an_answer_waits_for_a_token_that_was_taken_away() -> None:
+    """Another one will come; nothing was said about the chat."""
+    assert type(delivery_error(InvalidToken("Unauthorized"))) is Unreachable
 
 
 @pytest.mark.parametrize("timedelta_wanted", ["true", "false"])

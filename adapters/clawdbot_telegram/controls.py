@@ -1,0 +1,27 @@
+"""The buttons below an answer, and what is said to whoever presses one."""
+
+from telegram import InlineKeyboardButton, InlineKeyboardMarkup
+
+from clawdbot.chat import Frame, State
+
+STOP = InlineKeyboardMarkup([[InlineKeyboardButton("Stop", callback_data="stop")]])
+CONTINUE = InlineKeyboardMarkup([[InlineKeyboardButton("Continue", callback_data="continue")]])
+
+SAID = {
+    "stop": "Stopping, if there is still something to stop.",
+    "continue": "Going on, if there is still something to go on with.",
+}
+"""By `Pressed.control`; true of a button that has outlived its answer, too. Telegram shows 200 characters."""
+SAID_OF_OTHERS = "This button does nothing any more."
+
+
+def controls(frame: Frame) -> InlineKeyboardMarkup | None:
+    """The buttons below ``frame``: only the last message of an answer has any."""
+    if not frame.last:
+        return None
+    match frame.state:
+        case State.WAITING | State.STREAMING:
+            return STOP
+        case State.INTERRUPTED:
+            return CONTINUE
+    return None
