@@ -35,6 +35,11 @@ class Style:
     most_messages: int
     """An answer that needs more messages is completed as a file."""
 
+    async def compose(self, engine: Engine, history: Sequence[Turn], question: str) -> Prompt:
+        """The prompt for ``engine`` that asks ``question`` after ``history``. Raises `PromptTooLong`."""
+        within = room(engine.info.context, self.sampling.max_tokens, self.history_share)
+        return await compose(engine.tokenizer, self.system_prompt, history, question, within)
+
 
 @dataclass(slots=True)
 class Draft:
@@ -89,6 +94,7 @@ class Answering:
         host: EngineHost,
         sessions: Sessions,
         admission: Admission,
+        reuse: Reuse,
         budgets: Budgets,
         clock: Clock,
         style: Style,
@@ -99,13 +105,11 @@ class Answering:
         self._host = host
         self._sessions = sessions
         self._admission = admission
+        self._reuse = reuse
         self._budgets = budgets
         self._clock = clock
         self._style = style
         self._observe = observe
-        self._reuse = Reuse()
-        self._read_by: Engine | None = None
-        """The engine whose prefix cache ``_reuse`` is about."""
 
     async def answer(
         self, ticket: Ticket, message: Message, reply: Reply, number: int, posts: Sequence[str] | None = None
@@ -153,7 +157,7 @@ class Answering:
             if ahead := self._sessions.ahead(ticket):
                 live.wait(_in_line(Standing(ahead - 1, None)))  # the first of them is not in line, it is answered
                 if self._host.ready:  # what is too long for any prompt need not wait to be told so
-                    await self._compose(await self._host.engine(), [], message)
+                    await self._style.compose(await self._host.engine(), [], message.text)
             # Held until the answer is in the history: the next question's prompt has to see it.
             await stack.enter_async_context(self._sessions.turn(ticket))
             live.wait("")
@@ -186,7 +190,8 @@ class Answering:
 
     async def _generate(self, engine: Engine, draft: Draft, message: Message, live: LiveReply) -> None:
         draft.model = engine.info.model
-        made = await self._compose(engine, await self._store.history(message.conversation.key, draft.model), message)
+        history = await self._store.history(message.conversation.key, draft.model)
+        made = await self._style.compose(engine, history, message.text)
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
         async with self._place(engine, made.tokens, message, live) as place:
             live.wait("")
@@ -196,7 +201,7 @@ class Answering:
                 await self._listen(engine.generate(request), place, draft, live)
             finally:
                 if draft.first_token is not None:  # also of a stopped answer: what the engine has read it has read
-                    self._reuse.remember(message.conversation.key, made.tokens, draft.tokens)
+                    self._reuse.remember(engine, message.conversation.key, made.tokens, draft.tokens)
 
     async def _listen(self, answer: AsyncGenerator[Chunk, None], place: Place, draft: Draft, live: LiveReply) -> None:
         async with aclosing(answer) as chunks:
@@ -213,21 +218,13 @@ class Answering:
         self, engine: Engine, prompt: Sequence[int], message: Message, live: LiveReply
     ) -> AbstractAsyncContextManager[Place]:
         """A place in the engine, with the reader told how long it takes to get one."""
-        if engine is not self._read_by:
-            self._read_by = engine
-            self._reuse.forget()
-        cost = self._reuse.uncached(message.conversation.key, prompt)
+        cost = self._reuse.uncached(engine, message.conversation.key, prompt)
         return self._admission.place(
             f"{message.conversation.platform}:{message.author.id}",
             cost,
             long=cost > (engine.info.long_prefill or engine.info.step_budget),
             tell=lambda standing: live.wait(_in_line(standing)),
         )
-
-    async def _compose(self, engine: Engine, history: Sequence[Turn], message: Message) -> Prompt:
-        style = self._style
-        within = room(engine.info.context, style.sampling.max_tokens, style.history_share)
-        return await compose(engine.tokenizer, style.system_prompt, history, message.text, within)
 
     async def _conclude(self, draft: Draft, state: State, message: Message, live: LiveReply, number: int) -> None:
         """Bring the answer to its reader for certain, and into the store as far as that is possible."""

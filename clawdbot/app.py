@@ -19,11 +19,13 @@ from clawdbot.delivery.pace import Budgets
 from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.host import EngineHost, OpenEngine
 from clawdbot.engine.protocol import Sampling
+from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import AdapterError, Unauthorized
 from clawdbot.latency import Timing
 from clawdbot.ops.meter import Meter
 from clawdbot.sessions import Capacity, Sessions
 from clawdbot.store import Store, open_store
+from clawdbot.warming import Warming
 
 log = logging.getLogger(__name__)
 
@@ -55,9 +57,35 @@ async def open_app(
     async with AsyncExitStack() as stack:
         keep = settings.store.keep_days or float("inf")
         store = await stack.enter_async_context(open_store(settings.store.path, clock, keep_days=keep))
-        host = EngineHost(open_engine, clock)
         sessions = Sessions(_capacity(settings), clock)
-        app = App(_bot(settings, store, host, sessions, clock, observe), store, sessions, host)
+        style, admission, reuse = _style(settings), Admission(_policy(settings), clock), Reuse()
+        warming = Warming(store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, style=style)
+        host = EngineHost(warming.around(open_engine), clock)
+        budgets = Budgets()
+        answering = Answering(
+            store=store,
+            host=host,
+            sessions=sessions,
+            admission=admission,
+            reuse=reuse,
+            budgets=budgets,
+            clock=clock,
+            style=style,
+            observe=observe,
+        )
+        bot = Bot(
+            store=store,
+            sessions=sessions,
+            access=Access(settings.access),
+            commands=Commands(store=store, host=host, sessions=sessions, clock=clock, meter=Meter(os.getpid(), clock)),
+            answering=answering,
+            warming=warming,
+            budgets=budgets,
+            clock=clock,
+            longest_question=settings.sessions.max_question_chars,
+            oldest_question=settings.sessions.max_age,
+        )
+        app = App(bot, store, sessions, host)
         async with asyncio.TaskGroup() as group:
             engine = group.create_task(host.run(), name="engine")
             try:
@@ -138,39 +166,11 @@ def _policy(settings: Settings) -> Policy:
     return Policy(settings.sessions.concurrent, settings.engine.max_long_prefills, settings.sessions.patience)
 
 
-def _bot(
-    settings: Settings,
-    store: Store,
-    host: EngineHost,
-    sessions: Sessions,
-    clock: Clock,
-    observe: Callable[[Timing], None],
-) -> Bot:
+def _style(settings: Settings) -> Style:
     answers = settings.answers
-    budgets = Budgets()
-    style = Style(
+    return Style(
         system_prompt=answers.system_prompt,
         sampling=Sampling(answers.max_tokens, answers.temperature, answers.top_p),
         history_share=answers.history_share,
         most_messages=answers.max_messages,
-    )
-    return Bot(
-        store=store,
-        sessions=sessions,
-        access=Access(settings.access),
-        commands=Commands(store=store, host=host, sessions=sessions, clock=clock, meter=Meter(os.getpid(), clock)),
-        answering=Answering(
-            store=store,
-            host=host,
-            sessions=sessions,
-            admission=Admission(_policy(settings), clock),
-            budgets=budgets,
-            clock=clock,
-            style=style,
-            observe=observe,
-        ),
-        budgets=budgets,
-        clock=clock,
-        longest_question=settings.sessions.max_question_chars,
-        oldest_question=settings.sessions.max_age,
     )

@@ -17,6 +17,7 @@ from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import DeliveryError, StoreError
 from clawdbot.sessions import Sessions, Ticket
 from clawdbot.store import Question, Store, Unfinished
+from clawdbot.warming import Warming
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class Bot:
         access: Access,
         commands: Commands,
         answering: Answering,
+        warming: Warming,
         budgets: Budgets,
         clock: Clock,
         longest_question: int,
@@ -43,6 +45,7 @@ class Bot:
         self._access = access
         self._commands = commands
         self._answering = answering
+        self._warming = warming
         self._budgets = budgets
         self._clock = clock
         self._longest_question = longest_question
@@ -59,7 +62,10 @@ class Bot:
                 self._press(event)
             case Deleted():
                 self._stop_answer_to(event.conversation.key, event.message_id)
-            case Edited() | Typing():
+            case Typing():
+                if self._access.may_talk(event.by, event.conversation):
+                    self._warming.expect(event.conversation.key)
+            case Edited():
                 pass
             case _:
                 assert_never(event)

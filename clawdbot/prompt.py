@@ -30,6 +30,8 @@ class Prompt:
     """A prompt ready for the engine."""
 
     tokens: list[int]
+    beginning: int
+    """How many of them come before the question: the part that does not depend on it, unless it is a long one."""
     question: list[int]
     """The question's own tokens, to be kept in the history."""
     first_turn: int | None
@@ -88,7 +90,7 @@ async def compose(tokenizer: Tokenizer, system: str, history: Sequence[Turn], qu
     while len(tokens := assemble(pieces, [*head, *contents[first:], asked])) > within.prompt:
         first += 2  # a template may say more around the first turn than around later ones
         pieces = await pieces_from(first)
-    return Prompt(tokens, asked, _first_kept(history, first))
+    return Prompt(tokens, len(tokens) - len(asked) - len(pieces[-1]), asked, _first_kept(history, first))
 
 
 def _first_kept(history: Sequence[Turn], dropped: int) -> int | None:

@@ -167,6 +167,26 @@ def test_a_prompt_always_fits(
     ]
 
 
+@calm
+@given(lengths, some.integers(0, 40), systems, rooms)
+def test_the_beginning_is_there_before_the_question_is(sizes: list[int], asked: int, system: str, within: Room) -> None:
+    """So it can be read ahead; with a system prompt it begins as a prompt without any history does."""
+    past, question = history(*sizes), "q" * asked
+    assume(len(composed([], question, Room(1000, 0), system).tokens) <= within.prompt)
+
+    made, ahead, opening = (
+        composed(past, question, within, system),
+        composed(past, "", within, system),
+        composed([], "", within, system),
+    )
+
+    beginning = made.tokens[: made.beginning]
+    assert turns(made.tokens[made.beginning - 2 :]) == [("user", question), ("assistant", "")]
+    assert beginning[: opening.beginning] == opening.tokens[: opening.beginning]
+    if made.first_turn == ahead.first_turn:
+        assert beginning == ahead.tokens[: ahead.beginning]
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """How many tokens a question and its answer have."""

@@ -8,9 +8,10 @@ moment at which a request is handed over; scheduling stays vLLM's. `Line` decide
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from clawdbot.clock import Clock
 
@@ -69,6 +70,11 @@ class Line:
     def being_read(self) -> list[Wish]:
         """The long prompts that are being read."""
         return [self._inside[number] for number in self._reading]
+
+    @property
+    def quiet(self) -> bool:
+        """Whether there is time for something that nobody asked for: nobody waits, nothing long is being read."""
+        return not self._waiting and not self._reading and len(self._inside) < self._policy.concurrent
 
     def arrive(self, wish: Wish) -> None:
         """Put a request into the line."""
@@ -144,6 +150,25 @@ class Admission:
         """What lets each waiting request in, and whom to tell where it stands."""
         self._speed: float | None = None
         """Tokens of long prompts read a second, as seen lately; None before the first."""
+        self._aside: asyncio.Task[None] | None = None
+        """What is done in spare time; it has no place, so `Line` never hears of it and nobody waits for it."""
+
+    async def in_spare_time(self, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+        """Do ``work``, which asks something of the engine, until it is done or somebody wants a place.
+
+        Then it is cancelled at once. It is not begun at all unless the line is quiet, nor beside another one. Whether
+        it was done to its end; what it raises comes out.
+        """
+        if self._aside is not None or not self._line.quiet:
+            return False
+        self._aside = task = asyncio.create_task(work())
+        try:
+            await asyncio.wait((task,))
+        finally:
+            if task.cancel():  # its own end was not reached: whoever waits for it was cancelled
+                await asyncio.wait((task,))
+            self._aside = None
+        return not task.cancelled() and task.result() is None
 
     @asynccontextmanager
     async def place(
@@ -158,6 +183,8 @@ class Admission:
         entrance = asyncio.Event()
         self._waiting[wish.number] = (entrance, tell)
         self._line.arrive(wish)
+        if self._aside is not None:
+            self._aside.cancel()
         try:
             self._admit()
             await entrance.wait()

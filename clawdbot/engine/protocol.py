@@ -70,6 +70,10 @@ class EngineInfo:
     """`max_num_batched_tokens`: the most tokens of one step."""
     long_prefill: int
     """`long_prefill_token_threshold`: the most tokens of a step for one long prompt; 0 is no bound."""
+    cache_tokens: int = 0
+    """How many tokens the prefix cache holds, those of running answers included; 0 when there is none."""
+    cache_block: int = 1
+    """Only whole blocks of so many tokens are kept in it."""
 
 
 class Tokenizer(Protocol):

@@ -5,32 +5,64 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from clawdbot.engine.protocol import Engine
+
 CONVERSATIONS = 256
 """Of how many conversations the last prompt is remembered; 8,000 tokens take 32 kB."""
 
 
 class Reuse:
-    """Remembers the last prompt of each conversation, with its answer."""
+    """Remembers the last prompt of each conversation, with its answer, as long as the engine's cache has room for it.
+
+    vLLM offers no look-up, so this goes by what its cache does: what was used least lately makes room first, and of one
+    prompt its end before its beginning.
+    """
 
     def __init__(self, conversations: int = CONVERSATIONS) -> None:
         self._most = conversations
+        self._engine: Engine | None = None
+        """The engine whose cache this is about."""
+        self._opening = array("i")
+        """What every prompt begins with, as far as the engine has read it."""
         self._read: OrderedDict[str, array[int]] = OrderedDict()
         """By conversation, the least recently used first."""
 
-    def uncached(self, conversation: str, prompt: Sequence[int]) -> int:
-        """About how many of the prompt's tokens have to be read."""
-        return len(prompt) - common_prefix(self._read.get(conversation, array("i")), array("i", prompt))
+    def uncached(self, engine: Engine, conversation: str, prompt: Sequence[int]) -> int:
+        """About how many of the prompt's tokens ``engine`` has to read."""
+        self._follow(engine)
+        tokens = array("i", prompt)
+        own = common_prefix(self._read.get(conversation, array("i")), tokens)
+        return len(tokens) - max(common_prefix(self._opening, tokens), min(own, self._room_for(conversation)))
 
-    def remember(self, conversation: str, prompt: Sequence[int], answer: Sequence[int]) -> None:
-        """The engine has read and written these."""
+    def remember(self, engine: Engine, conversation: str, prompt: Sequence[int], answer: Sequence[int]) -> None:
+        """``engine`` has read and written these; what an engine did that is gone by now counts for nothing."""
+        if engine is not self._engine:
+            return
         self._read[conversation] = array("i", prompt) + array("i", answer)
         self._read.move_to_end(conversation)
         if len(self._read) > self._most:
             self._read.popitem(last=False)
 
-    def forget(self) -> None:
-        """The engine was started anew and has read nothing yet."""
-        self._read.clear()
+    def share(self, engine: Engine, opening: Sequence[int]) -> None:
+        """``engine`` has read what every prompt begins with; every prompt keeps that in use."""
+        self._follow(engine)
+        self._opening = array("i", opening)
+
+    def _follow(self, engine: Engine) -> None:
+        """Forget what another engine has read: a new one begins with an empty cache."""
+        if engine is not self._engine:
+            self._engine = engine
+            self._opening = array("i")
+            self._read.clear()
+
+    def _room_for(self, conversation: str) -> int:
+        """How many tokens of a conversation's last prompt the cache can still hold, after all that came later."""
+        room = self._engine.info.cache_tokens if self._engine else 0
+        for other, tokens in reversed(self._read.items()):
+            if other == conversation or room <= 0:
+                break
+            room -= len(tokens)
+        return max(0, room)
 
 
 def common_prefix(one: "array[int]", other: "array[int]") -> int:

@@ -207,7 +207,8 @@ def _unavailable(error: BaseException, model: str, on_cpu: bool) -> EngineUnavai
 
 
 def _info_of(llm: Any, model: str, version: str, platform: Any) -> EngineInfo:
-    scheduler = llm.vllm_config.scheduler_config
+    scheduler, cache = llm.vllm_config.scheduler_config, llm.vllm_config.cache_config
+    blocks = int(cache.num_gpu_blocks or 0) if cache.enable_prefix_caching else 0
     device = f"CPU, {os.cpu_count()} cores" if platform.is_cpu() else str(platform.get_device_name())
     return EngineInfo(
         model=model.rstrip("/").rsplit("/", 1)[-1],
@@ -217,6 +218,8 @@ def _info_of(llm: Any, model: str, version: str, platform: Any) -> EngineInfo:
         chunked_prefill=bool(scheduler.enable_chunked_prefill),
         step_budget=int(scheduler.max_num_batched_tokens),
         long_prefill=int(scheduler.long_prefill_token_threshold),
+        cache_tokens=blocks * int(cache.block_size),
+        cache_block=int(cache.block_size),
     )
 
 

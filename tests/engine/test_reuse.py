@@ -1,11 +1,26 @@
 """How much of a prompt has to be read."""
 
 from array import array
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clawdbot.engine.reuse import Reuse, common_prefix
+from clawdbot.testing.clock import ManualClock
+from clawdbot.testing.engine import INFO, Script, ScriptedEngine
+
+
+def engine_with(cache: int) -> ScriptedEngine:
+    """An engine whose prefix cache holds so many tokens."""
+    return ScriptedEngine(lambda request: Script([]), ManualClock(), replace(INFO, cache_tokens=cache))
+
+
+@pytest.fixture
+def engine() -> ScriptedEngine:
+    return engine_with(100)
+
 
 tokens = st.lists(st.integers(0, 3), max_size=12)
 
@@ -19,43 +34,74 @@ def test_the_common_prefix_is_the_longest(one: list[int], other: list[int]) -> N
     assert one[length : length + 1] != other[length : length + 1] or length == min(len(one), len(other))
 
 
-def test_a_follow_up_costs_only_what_is_new() -> None:
+def test_a_follow_up_costs_only_what_is_new(engine: ScriptedEngine) -> None:
     """The last prompt and its answer have been read and written."""
     reuse = Reuse()
-    reuse.remember("a", [1, 2, 3], [4, 5])
+    before = reuse.uncached(engine, "a", [1, 2, 3])
+    reuse.remember(engine, "a", [1, 2, 3], [4, 5])
 
-    assert reuse.uncached("a", [1, 2, 3, 4, 5, 6, 7]) == 2
+    assert (before, reuse.uncached(engine, "a", [1, 2, 3, 4, 5, 6, 7])) == (3, 2)
 
 
-def test_another_conversation_has_read_nothing() -> None:
+def test_another_conversation_has_read_nothing(engine: ScriptedEngine) -> None:
     """A prefix belongs to its conversation."""
     reuse = Reuse()
-    reuse.remember("a", [1, 2, 3], [])
+    reuse.uncached(engine, "a", [1, 2, 3])
+    reuse.remember(engine, "a", [1, 2, 3], [])
 
-    assert reuse.uncached("b", [1, 2, 3]) == 3
+    assert reuse.uncached(engine, "b", [1, 2, 3]) == 3
 
 
-def test_a_trimmed_prompt_costs_all_after_the_trim() -> None:
+def test_what_every_prompt_begins_with_is_read_once_for_all(engine: ScriptedEngine) -> None:
+    reuse = Reuse()
+    reuse.share(engine, [9, 9])
+
+    assert reuse.uncached(engine, "a", [9, 9, 1]) == 1
+
+
+def test_a_trimmed_prompt_costs_all_after_the_trim(engine: ScriptedEngine) -> None:
     """Its beginning is the system prompt alone."""
     reuse = Reuse()
-    reuse.remember("a", [9, 1, 2, 3], [4])
+    reuse.uncached(engine, "a", [9, 1, 2, 3])
+    reuse.remember(engine, "a", [9, 1, 2, 3], [4])
 
-    assert reuse.uncached("a", [9, 3, 4, 5]) == 3
-
-
-def test_a_new_engine_has_read_nothing() -> None:
-    """Its cache is empty."""
-    reuse = Reuse()
-    reuse.remember("a", [1, 2], [])
-    reuse.forget()
-
-    assert reuse.uncached("a", [1, 2]) == 2
+    assert reuse.uncached(engine, "a", [9, 3, 4, 5]) == 3
 
 
-def test_it_remembers_only_so_many() -> None:
+def test_a_new_engine_has_read_nothing(engine: ScriptedEngine) -> None:
+    """Its cache is empty; what the old one still tells of its last answers does not fill it."""
+    reuse, new = Reuse(), engine_with(100)
+    reuse.share(engine, [1])
+    reuse.remember(engine, "a", [1, 2], [])
+    first = reuse.uncached(new, "a", [1, 2])
+    reuse.remember(engine, "a", [1, 2], [])
+
+    assert (first, reuse.uncached(new, "a", [1, 2])) == (2, 2)
+
+
+def test_what_came_later_takes_the_room_of_what_is_older() -> None:
+    """The cache gives up what was used least lately, of a prompt its end first."""
+    reuse, engine = Reuse(), engine_with(10)
+    for name, length in (("a", 6), ("b", 4), ("c", 3)):
+        reuse.uncached(engine, name, [1] * length)
+        reuse.remember(engine, name, [1] * length, [])
+
+    assert [reuse.uncached(engine, name, [1] * 6) for name in "abc"] == [6 - (10 - 4 - 3), 2, 3]
+
+
+def test_an_engine_without_a_prefix_cache_reads_everything_every_time() -> None:
+    reuse, engine = Reuse(), engine_with(0)
+    reuse.uncached(engine, "a", [1, 2])
+    reuse.remember(engine, "a", [1, 2], [])
+
+    assert reuse.uncached(engine, "a", [1, 2]) == 2
+
+
+def test_it_remembers_only_so_many(engine: ScriptedEngine) -> None:
     """The least recently used conversation is forgotten."""
     reuse = Reuse(conversations=2)
     for name in "abc":
-        reuse.remember(name, [1, 2], [])
+        reuse.uncached(engine, name, [1, 2])
+        reuse.remember(engine, name, [1, 2], [])
 
-    assert [reuse.uncached(name, [1, 2]) for name in "abc"] == [2, 0, 0]
+    assert [reuse.uncached(engine, name, [1, 2]) for name in "abc"] == [2, 0, 0]

@@ -1,0 +1,130 @@
+"""Prompts that are read before anybody asks, so that the engine's prefix cache has them when somebody does.
+
+Both kinds go through the engine in its spare time and make way for every question (`Admission.in_spare_time`). A
+request that is cut short is not lost: the cache keeps each block that was read by then.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+
+from clawdbot.answering import Style
+from clawdbot.clock import Clock
+from clawdbot.engine.admission import Admission
+from clawdbot.engine.host import OpenedEngine, OpenEngine
+from clawdbot.engine.protocol import Engine, Request, Sampling
+from clawdbot.engine.reuse import Reuse
+from clawdbot.errors import EngineError, StoreError
+from clawdbot.sessions import Sessions, survived
+from clawdbot.store import Store
+
+log = logging.getLogger(__name__)
+
+PAUSE = 60.0
+"""Seconds before the same conversation is read ahead again: people type more often than they ask."""
+WORTHWHILE = 128
+"""Fewer missing tokens are read within a step or two when the question comes."""
+
+
+class Warming:
+    """Reads ahead what every prompt begins with, and the history where somebody types; one prompt at a time."""
+
+    def __init__(
+        self, *, store: Store, sessions: Sessions, admission: Admission, reuse: Reuse, clock: Clock, style: Style
+    ) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._admission = admission
+        self._reuse = reuse
+        self._clock = clock
+        self._style = style
+        self._engine: Engine | None = None
+        """The engine while it is open."""
+        self._reading: asyncio.Task[bool] | None = None
+        """What is being read ahead, or was last."""
+        self._lately: dict[str, float] = {}
+        """When each conversation was last thought of, seconds of `Clock.now`; those of the last `PAUSE` alone."""
+
+    def around(self, open_engine: OpenEngine) -> OpenEngine:
+        """``open_engine``, with the system prompt read as soon as the engine is there, every time that it starts."""
+
+        def opened() -> AbstractAsyncContextManager[OpenedEngine]:
+            return self._opened(open_engine)
+
+        return opened
+
+    def expect(self, conversation: str) -> None:
+        """Somebody may ask something in ``conversation`` (a `Conversation.key`) soon. Returns at once."""
+        now = self._clock.now()
+        if self._engine is None or not (self._reading is None or self._reading.done()):
+            return
+        self._lately = {key: at for key, at in self._lately.items() if now - at < PAUSE}
+        if conversation not in self._lately:
+            self._lately[conversation] = now
+            self._reading = asyncio.create_task(survived(self._read_history(self._engine, conversation)))
+
+    @asynccontextmanager
+    async def _opened(self, open_engine: OpenEngine) -> AsyncIterator[OpenedEngine]:
+        async with open_engine() as engine:
+            self._engine = engine
+            # Not before the engine is handed out: a question that came while it started is not to wait for this.
+            self._reading = asyncio.create_task(survived(self._read_opening(engine)))
+            try:
+                yield engine
+            finally:
+                self._engine = None
+                self._reading.cancel()
+                await asyncio.wait((self._reading,))
+
+    async def _read_opening(self, engine: Engine) -> None:
+        """Read what every prompt begins with."""
+        if not self._style.system_prompt:
+            return
+        try:
+            made = await self._style.compose(engine, [], "")
+            # The cache keeps whole blocks alone: 16 tokens on a GPU, but 128 on a CPU, which is more than the usual
+            # system prompt has, so there nothing is read.
+            opening = made.tokens[: made.beginning - made.beginning % engine.info.cache_block]
+            if opening and engine.info.cache_tokens and await self._read(engine, "the opening", opening):
+                self._reuse.share(engine, opening)
+        except EngineError as error:
+            log.info("the system prompt was not read ahead: %s", error)
+
+    async def _read_history(self, engine: Engine, conversation: str) -> None:
+        """Read a conversation's next prompt up to its question, unless the cache has it anyway."""
+        try:
+            history = await self._store.history(conversation, engine.info.model)
+            if not history:
+                return
+            made = await self._style.compose(engine, history, "")
+            beginning = made.tokens[: made.beginning]
+            if self._is_warm(engine, conversation, beginning):
+                return
+            if await self._read(engine, conversation, beginning):
+                self._reuse.remember(engine, conversation, beginning, ())
+        except (EngineError, StoreError) as error:
+            log.info("a conversation was not read ahead: %s", error)
+
+    def _is_warm(self, engine: Engine, conversation: str, beginning: Sequence[int]) -> bool:
+        if any(ticket.conversation == conversation for ticket in self._sessions.tickets):
+            return True  # an answer is on its way: the engine is reading this very history, and will have it then
+        missing = self._reuse.uncached(engine, conversation, beginning)
+        return missing < WORTHWHILE or not engine.info.cache_tokens
+
+    async def _read(self, engine: Engine, name: str, tokens: list[int]) -> bool:
+        """Whether the engine has read them to the end."""
+        begun = self._clock.now()
+        whole = await self._admission.in_spare_time(lambda: read(engine, f"ahead/{name}/{begun:.6f}", tokens))
+        log.debug("%s: %d tokens read ahead%s", name, len(tokens), "" if whole else ", not to the end")
+        return whole
+
+
+async def read(engine: Engine, name: str, tokens: list[int]) -> None:
+    """Let ``engine`` read a prompt and forget the one token that it has to write; ``name`` is the request's id.
+
+    Raises what `Engine.generate` raises.
+    """
+    async with aclosing(engine.generate(Request(name, tokens, Sampling(max_tokens=1, temperature=0.0)))) as chunks:
+        async for _ in chunks:
+            pass
