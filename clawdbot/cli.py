@@ -1,4 +1,4 @@
-"""The commands: ``clawdbot run``, ``chat``, ``model`` and ``bench``."""
+"""The commands: ``clawdbot run``, ``chat``, ``model``, ``bench`` and ``tune``."""
 
 import asyncio
 import logging
@@ -19,6 +19,7 @@ from rich.logging import RichHandler
 from clawdbot import __version__, config, plugins
 from clawdbot.app import open_app, serve
 from clawdbot.bench.cli import bench
+from clawdbot.bench.tune_cli import tune
 from clawdbot.chat import Event, Reply
 from clawdbot.clock import SystemClock, first_of
 from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings, StoreSettings
@@ -36,6 +37,7 @@ cli = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 model_cli = typer.Typer(no_args_is_help=True, help="The language model's files.")
 cli.add_typer(model_cli, name="model")
 cli.add_typer(bench, name="bench")
+cli.command()(tune)
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="Configuration file (default: ./config.toml).")]
 

@@ -40,7 +40,7 @@ class Streams:
 class Traffic:
     """A trace: the same for every policy that it is used for."""
 
-    name: TraceName
+    name: str
     seed: int
     streams: Streams
     arrivals: tuple[Arrival, ...]

@@ -1,0 +1,142 @@
+"""``clawdbot tune`` on engines that write by a script: the file that it leaves, and what it prints."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawdbot import config
+from clawdbot.bench import report, reported, tune_cli, tune_traffic
+from clawdbot.bench.arrivals import Streams
+from clawdbot.bench.policies import Machine
+from clawdbot.bench.reported import Tuning
+from clawdbot.bench.shapes import ShapeName
+from clawdbot.bench.tune_traffic import Scene
+from clawdbot.bench.tuning import GOALS, candidates, recommend
+from clawdbot.clock import SystemClock
+from clawdbot.engine.arguments import Profile
+from clawdbot.engine.protocol import Request
+from clawdbot.errors import ConfigError
+from clawdbot.testing.engine import INFO, Script, ScriptedEngine
+
+RECORDED = Path(__file__).parent / "recorded" / "tune-cpu.json"
+"""A run on two cores with the demo model."""
+
+
+def quick(request: Request) -> Script:
+    return Script(["word "] * request.sampling.max_tokens, first=0.001, gap=0.001)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, str, Mapping[str, Any], str]]:
+    """Model, device, arguments and profile of every engine that was started; each of them is quick."""
+    found: list[tuple[str, str, Mapping[str, Any], str]] = []
+
+    @asynccontextmanager
+    async def started(
+        model: str, device: str, args: Mapping[str, Any], profile: Profile
+    ) -> AsyncIterator[ScriptedEngine]:
+        found.append((model, device, args, profile))
+        yield ScriptedEngine(quick, SystemClock(), replace(INFO, device="scripted device"))
+
+    monkeypatch.setattr(tune_cli, "started", started)
+    monkeypatch.setattr(tune_cli, "this_machine", lambda: Machine(0))
+    monkeypatch.setattr(tune_cli, "CPU", Scene("test", Streams(1, 5, 20), 100, 400, (4, 6), 2))
+    monkeypatch.setattr(tune_traffic, "SECONDS", 0.1)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    monkeypatch.delenv("CLAWDBOT_CONFIG", raising=False)
+    return found
+
+
+Asked = list[tuple[str, str, Mapping[str, Any], str]]
+
+
+def printed_settings(out: str, tmp_path: Path) -> config.EngineSettings:
+    """What the bot makes of the snippet at the end of the output."""
+    (tmp_path / "tuned.toml").write_text(out[out.index("[engine]") :])
+    return config.load(tmp_path / "tuned.toml", {}).engine
+
+
+def test_every_candidate_is_measured_and_kept(asked: Asked, tmp_path: Path) -> None:
+    tune_cli.tune(json=tmp_path / "tune.json")
+
+    found = json.loads((tmp_path / "tune.json").read_text(encoding="utf-8"))
+    tried = [one.model_dump() for one in candidates(on_cpu=True)]
+    assert found.keys() >= {"clawdbot", "vllm", "device", "started_at", "options", "trace", "recommended"}
+    assert found["device"] == "scripted device"
+    assert [one["candidate"] for one in found["measurements"]] == tried
+    assert found["recommended"] in tried
+    assert found["left_out"] == []
+
+
+def test_each_engine_gets_its_candidates_settings(asked: Asked) -> None:
+    tune_cli.tune()
+
+    sizes = ("max_num_batched_tokens", "long_prefill_token_threshold")
+    started = [(*(args[name] for name in sizes), profile) for _, _, args, profile in asked]
+    wanted = [(*(getattr(one, name) for name in sizes), one.profile) for one in candidates(on_cpu=True)]
+    assert started == list(dict.fromkeys(wanted))
+    assert {(model, device) for model, device, _, _ in asked} == {("demo", "auto")}
+
+
+def test_the_admins_own_model_and_arguments_are_measured(asked: Asked, tmp_path: Path) -> None:
+    """But for the two that are looked for, whatever they are now."""
+    (tmp_path / "config.toml").write_text(
+        '[engine]\nmodel = "mine"\ndevice = "cpu"\n[engine.args]\nmax_model_len = 4000\nmax_num_batched_tokens = 77\n'
+    )
+
+    tune_cli.tune(minutes=0)
+
+    model, device, args, _ = asked[0]
+    assert (model, device, args["max_model_len"], args["max_num_batched_tokens"]) == ("mine", "cpu", 4000, 128)
+
+
+def test_another_model_leaves_the_admins_arguments_alone(asked: Asked, tmp_path: Path) -> None:
+    """A context or a number of GPUs was chosen for the one in the configuration."""
+    (tmp_path / "config.toml").write_text('[engine]\nmodel = "mine"\n[engine.args]\nmax_model_len = 4000\n')
+
+    tune_cli.tune(minutes=0, model="other")
+    tune_cli.tune(minutes=0, shape=ShapeName.QWEN2_7B)
+
+    assert [model for model, _, _, _ in asked] == ["other", "qwen2-7b"]
+    assert all("max_model_len" not in args for _, _, args, _ in asked)
+
+
+def test_what_there_was_no_time_for_is_said(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    tune_cli.tune(minutes=0)
+
+    out = capsys.readouterr().out
+    assert len(asked) == 1
+    assert "Not measured: 512 / all (no time left)." in out
+    assert out.count("Not measured") == len(candidates(on_cpu=True)) - 1
+
+
+@pytest.mark.parametrize("profile", GOALS)
+def test_a_recorded_run_is_judged_again_without_an_engine(
+    asked: Asked, profile: Profile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For each profile the same as ever: what is printed follows from the figures alone."""
+    tune_cli.tune(profile=profile, recorded=RECORDED)
+
+    found = reported.read(RECORDED)
+    assert isinstance(found, Tuning)
+    best = recommend(found.measurements, GOALS[profile]).candidate
+    engine = printed_settings(capsys.readouterr().out, tmp_path)
+    assert asked == []
+    assert (engine.profile, engine.max_long_prefills) == (best.profile, best.max_long_prefills)
+    assert engine.args["max_num_batched_tokens"] == best.max_num_batched_tokens
+    assert engine.args["long_prefill_token_threshold"] == best.long_prefill_token_threshold
+
+
+def test_a_file_of_another_bench_is_refused(tmp_path: Path) -> None:
+    times = {"p50": 1.0, "p95": 1.0, "p99": 1.0, "max": 1.0, "n": 1}
+    origin = {"clawdbot": "0.1.0", "vllm": None, "device": "none", "started_at": "2026-11-30T17:30:43+00:00"}
+    report.write(tmp_path / "other.json", {**origin, "raw_ttft": times, "bot_ttft": times, "pairs": 1})
+
+    with pytest.raises(ConfigError, match="is not from clawdbot tune"):
+        tune_cli.tune(recorded=tmp_path / "other.json")
