@@ -7,13 +7,14 @@ from itertools import islice
 
 from clawdbot import words
 from clawdbot.chat import State
-from clawdbot.delivery.blocks import Fence, open_fence, step
+from clawdbot.delivery.blocks import Fence, lines, open_fence, step
 
 # How often the end of a text is left out and looked at again: enough for any sense, and a bound for nonsense.
 TRIMS = 20
 
-_THINK = re.compile(r"<(think|thinking)>")
-_TAGS = ("<think>", "<thinking>")
+# How models mark what they think before they answer.
+_TAGS = ("<think>", "<thinking>", "<reasoning>")
+_THINK = re.compile("|".join(_TAGS), re.IGNORECASE)
 # A last line that would change what stands above it (setext heading) or shows an empty list item, heading or quote.
 _DANGLING = re.compile(r"[ \t>]*(?:[-+*]|={1,}|-{2,}|#{1,6}|\d{1,9}[.)]|\|[-:| \t]*|`{1,2}|~{1,2})?")
 _LINK = re.compile(
@@ -21,8 +22,13 @@ _LINK = re.compile(
 )
 # Where the last block of running text begins: emphasis does not reach over blank lines, items, headings and quotes.
 _BLOCK = re.compile(r"\n[ \t]*\n|(?:^|\n)[ \t]*(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)[ \t]+")
-_INLINE = re.compile(r"\\.|`+|\*+|~+")
-_MARKS: dict[str, tuple[str, ...]] = {"*": ("*",), "**": ("**",), "~": ()}
+_INLINE = re.compile(r"\\.|`+|\*+|~+|_+")
+# The marks that a run of signs stands for; "***" is two.
+_MARKS: dict[str, tuple[str, ...]] = {
+    **{"*": ("*",), "**": ("**",), "***": ("**", "*")},
+    **{"_": ("_",), "__": ("__",), "___": ("__", "_")},
+    "~~": ("~~",),
+}
 _MARKERS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:[ \t]+|$))?")
 _UNSEEN = frozenset("*_`~|\\")
 
@@ -43,11 +49,10 @@ def visible(text: str, *, growing: bool = False) -> str:
             at = tag.end()
             continue
         kept.append(text[at : tag.start()])
-        closing = f"</{tag[1]}>"
-        end = text.find(closing, tag.end())
-        if end < 0:
+        end = _end_of_thought(text, tag)
+        if end is None:
             return "".join(kept)
-        at = end + len(closing)
+        at = end
         if not "".join(kept).strip():
             kept.clear()
             at += len(text[at:]) - len(text[at:].lstrip())
@@ -56,9 +61,23 @@ def visible(text: str, *, growing: bool = False) -> str:
     return _without_partial_tag(shown) if growing else shown
 
 
+def _end_of_thought(text: str, tag: re.Match[str]) -> int | None:
+    """Where what ``tag`` opened is closed; at the last closing tag where they do not pair (a thought about tags)."""
+    name = tag[0][1:-1]
+    end = None
+    depth = 1
+    for found in re.compile(rf"<(/?){name}>", re.IGNORECASE).finditer(text, tag.end()):
+        depth += -1 if found[1] else 1
+        if found[1]:
+            end = found.end()
+        if depth == 0:
+            break
+    return end
+
+
 def _without_partial_tag(text: str) -> str:
-    start = text.rfind("<", max(0, len(text) - len("<thinking")))
-    if start >= 0 and any(tag.startswith(text[start:]) for tag in _TAGS):
+    start = text.rfind("<", max(0, len(text) - max(map(len, _TAGS))))
+    if start >= 0 and any(tag.startswith(text[start:].lower()) for tag in _TAGS):
         return text[:start]
     return text
 
@@ -81,13 +100,13 @@ def _ending(text: str) -> tuple[str, str | None]:
     fence, border = open_fence(text)
     if fence is not None:
         return _end_of_code(text, fence, border)
-    lines, newline, last = text.rpartition("\n")
+    above, newline, last = text.rpartition("\n")
     if last and _DANGLING.fullmatch(last):
-        return lines, None
+        return above, None
     link = _LINK.search(last)
     if link is not None:
         name = "" if "!" in link[0] else link["text"] or link["open"] or ""
-        return f"{lines}{newline}{last[: link.start()]}{name}", None
+        return f"{above}{newline}{last[: link.start()]}{name}", None
     if (len(last) - len(last.rstrip("\\"))) % 2:
         return text[:-1], None
     return _end_of_block(text, border)
@@ -95,9 +114,9 @@ def _ending(text: str) -> tuple[str, str | None]:
 
 def _end_of_code(text: str, fence: Fence, start: int) -> tuple[str, str | None]:
     head, _, body = text[start:].partition("\n")
-    lines, _, last = body.rpartition("\n")
+    above, _, last = body.rpartition("\n")
     if last.strip() and not last.strip().strip(fence.marker[0]):
-        body = lines
+        body = above
     if not body.strip():
         return text[:start], None
     return f"{text[:start]}{head}\n{body}", f"\n{fence.closing}"
@@ -128,17 +147,19 @@ def _closers(open_marks: list[tuple[str, int]]) -> str:
 
 
 def _emphasis(text: str, start: int, end: int, open_marks: list[tuple[str, int]]) -> bool:
-    """Let the run of ``*`` or ``~`` from ``start`` to ``end`` close or open marks.
+    """Let the run of ``*``, ``_`` or ``~`` from ``start`` to ``end`` close or open marks.
 
     False for a run at the end of the text that does neither, such as the first half of a closing mark.
     """
     before, after = text[max(0, start - 1) : start].strip(), text[end : end + 1].strip()
-    marks = _MARKS.get(text[start:end], ("**", "*") if text[start] == "*" else ("~~",))
+    # Within a word a single star is a product and an underscore a part of a name.
+    glued = before.isalnum() and (text[start] == "_" or end - start == 1)
+    marks = _MARKS.get(text[start:end], ())
     for mark in marks:
         names = [name for name, _ in open_marks]
-        if before and mark in names:
+        if before and mark in names and not (mark[0] == "_" and after.isalnum()):
             del open_marks[names.index(mark) :]
-        elif after and not (mark == "*" and before.isalnum()):
+        elif after and not glued:
             open_marks.append((mark, end))
         elif end == len(text):
             return False
@@ -157,7 +178,7 @@ def shows(text: str) -> bool:
 
 def _characters(text: str) -> Iterator[str]:
     fence: Fence | None = None
-    for line in text.splitlines():
+    for line in lines(text):
         after = step(fence, line)
         if after is fence:
             yield from filter(_seen, line if fence else _MARKERS.sub("", line))
@@ -169,12 +190,15 @@ def _seen(char: str) -> bool:
 
 
 def marked(text: str, state: State) -> str:
-    """A finished text with what its state has to say: a mark below a text that was cut short, a sentence for none."""
+    """A finished text with what its state has to say: a mark below a text that was cut short, a sentence for none.
+
+    A code block that the model left open is closed: Discord would not take it for one.
+    """
     text = visible(text)
     mark = {State.STOPPED: words.STOPPED_MARK, State.INTERRUPTED: words.INTERRUPTED_MARK}.get(state)
     if not shows(text):
         return mark or (words.FAILED if state is State.FAILED else words.EMPTY)
-    if mark is None:
-        return text
     fence, _ = open_fence(text)
-    return f"{text.rstrip()}\n{fence.closing}\n\n{mark}" if fence else f"{text.rstrip()}\n\n{mark}"
+    if fence is not None:
+        text = f"{text.rstrip()}\n{fence.closing}"
+    return text if mark is None else f"{text.rstrip()}\n\n{mark}"

@@ -42,6 +42,11 @@ Last *words*."""
         ("~~gone", "~~gone~~"),
         ("Run `ls -l", "Run `ls -l`"),
         ("Run ``ls ` -l", "Run ``ls ` -l``"),
+        ("This is _it", "This is _it_"),
+        ("__bold and _both", "__bold and _both___"),
+        ("a snake_case_name", "a snake_case_name"),
+        ("**bold _both_ **", "**bold _both_**"),
+        ("~~gone~", "~~gone~~"),
         ("**Run `ls", "**Run `ls`**"),
         ("**bold** and `code` end", "**bold** and `code` end"),
         ("Words **", "Words"),
@@ -163,6 +168,13 @@ def test_model_that_repeats_itself_is_no_trouble(scrap: str) -> None:
         ("<thinking>Let me see.</thinking>Hello", "Hello"),
         ("<think>Let me see", ""),
         ("<think>a</think><think>b</think>Hello", "Hello"),
+        ("<reasoning>Let me see.</reasoning>\nHello", "Hello"),
+        ("<Think>Let me see.</Think>Hello", "Hello"),
+        ("<think>a<think>b</think>c</think>Hello", "Hello"),
+        ("<think>They ask for <think> tags.</think>Hello", "Hello"),
+        ("<think>a <thinking> b</think>Hello", "Hello"),
+        ("<think>a</think>The tag </think> ends it.", "The tag </think> ends it."),
+        ("1. ```xml\n   <think>x</think>\n   ```", "1. ```xml\n   <think>x</think>\n   ```"),
         ("Hello\n<think>again</think>\nthere", "Hello\n\nthere"),
         ("a < b", "a < b"),
         ("Write `<think>` first", "Write `<think>` first"),
@@ -176,7 +188,7 @@ def test_thoughts_are_hidden(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
-@pytest.mark.parametrize("end", ["<", "<th", "<think", "<thinkin"])
+@pytest.mark.parametrize("end", ["<", "<th", "<think", "<thinkin", "<reason", "<TH"])
 def test_beginning_of_the_tag_is_hidden_while_the_text_grows(end: str) -> None:
     assert visible(f"Hello {end}", growing=True) == "Hello "
 
@@ -219,3 +231,9 @@ def test_finished_text_that_shows_nothing_is_told_from_one_that_does(text: str) 
 def test_short_finished_text_is_shown(text: str) -> None:
     assert shows(text)
     assert marked(text, State.FINAL) == text
+
+
+def test_code_block_that_the_model_left_open_is_closed() -> None:
+    """Discord shows its marks instead of a block; the mark of a stopped answer would stand in it."""
+    assert marked("```py\nx = 1", State.FINAL) == "```py\nx = 1\n```"
+    assert marked("```py\nx = 1", State.STOPPED).startswith("```py\nx = 1\n```\n\n")
