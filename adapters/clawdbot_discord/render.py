@@ -1,28 +1,38 @@
-"""Markdown as Discord draws it (pure)."""
+"""Markdown as Discord draws it (pure).
+
+Discord's own Markdown is close to the usual one. It knows no tables, headings of three levels only, and takes three
+backticks anywhere for the end of a code block and nothing else for its beginning.
+"""
 
 import re
+
+from clawdbot_discord.table import draw, table_end
 
 SIZE = 2000
 """Code points in one message."""
 
-_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})")
-_DELIMITER = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$|^\s*\|\s*:?-+:?\s*\|\s*$")
+_FENCE = re.compile(
+    r"(?P<before>(?:[ \t>]|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))*)(?P<marker>`{3,}|~{3,})(?P<info>.*)", re.DOTALL
+)
+_LANGUAGE = re.compile(r"[\w+\-.#]+", re.ASCII)
+_SMALL_HEADING = re.compile(r"(?<![^\s>])#{4,6}(?=[ \t])")
+_INVISIBLE = "\u200b"
 
 
 def render(text: str) -> str:
-    """``text`` as it is sent: tables, which Discord does not know, in code blocks; the rest is its own Markdown."""
+    """``text`` as it is sent: what Discord does not know is written in what it knows, the rest is its own Markdown."""
     lines = text.split("\n")
     drawn: list[str] = []
     at = 0
-    fence = ""
+    marker = ""
     while at < len(lines):
-        end = at if fence else _table_end(lines, at)
+        end = at if marker else table_end(lines, at)
         if end > at:
-            drawn += ["```", *lines[at:end], "```"]
+            drawn += ["```", *draw(lines[at:end]), "```"]
             at = end
             continue
-        fence = _fence_after(fence, lines[at])
-        drawn.append(lines[at])
+        line, marker = _line(lines[at], marker)
+        drawn.append(line)
         at += 1
     return "\n".join(drawn).strip()
 
@@ -32,21 +42,14 @@ def fits(text: str) -> bool:
     return len(render(text)) <= SIZE
 
 
-def _table_end(lines: list[str], at: int) -> int:
-    """The line after the table that begins at ``at``; ``at`` itself when none does."""
-    if at + 1 >= len(lines) or "|" not in lines[at] or not _DELIMITER.match(lines[at + 1]):
-        return at
-    end = at + 2
-    while end < len(lines) and "|" in lines[end]:
-        end += 1
-    return end
-
-
-def _fence_after(fence: str, line: str) -> str:
-    """The marker of the code block that is open after ``line``; empty for none."""
+def _line(line: str, marker: str) -> tuple[str, str]:
+    """One line as it is sent, and the marker of the code block that is open after it; empty for none."""
     found = _FENCE.match(line)
-    if not found:
-        return fence
-    if not fence:
-        return found[1]
-    return "" if found[1].startswith(fence) else fence
+    if marker:
+        if found and found["marker"].startswith(marker) and not found["info"].strip():
+            return f"{found['before']}```", ""
+        return line.replace("```", _INVISIBLE.join("```")), marker
+    if found is None or (found["marker"][0] == "`" and "`" in found["info"]):
+        return _SMALL_HEADING.sub("###", line, count=1), ""
+    language = _LANGUAGE.match(found["info"].strip())
+    return f"{found['before']}```{language[0] if language else ''}", found["marker"]

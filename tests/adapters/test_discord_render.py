@@ -1,5 +1,7 @@
 """How Markdown looks on Discord."""
 
+import pytest
+
 from clawdbot_discord.render import SIZE, fits, render
 
 TABLE = "| bird | legs |\n|:-----|-----:|\n| heron | 2 |"
@@ -10,13 +12,25 @@ def test_ordinary_markdown_is_sent_as_it_is() -> None:
     assert render(text) == text
 
 
-def test_a_table_stands_in_a_code_block() -> None:
+def test_a_table_stands_in_a_code_block_with_its_columns_aligned() -> None:
     """Discord draws no tables: without a fixed pitch their columns fall apart."""
-    assert render(f"Look:\n\n{TABLE}\n\nDone.") == f"Look:\n\n```\n{TABLE}\n```\n\nDone."
+    drawn = "bird  | legs\n------+-----\nheron |    2"
+    assert render(f"Look:\n\n{TABLE}\n\nDone.") == f"Look:\n\n```\n{drawn}\n```\n\nDone."
 
 
 def test_a_table_without_outer_bars_is_one_too() -> None:
-    assert render("bird | legs\n--- | ---\nheron | 2") == "```\nbird | legs\n--- | ---\nheron | 2\n```"
+    assert render("bird | legs\n--- | ---\nheron | 2") == "```\nbird  | legs\n------+-----\nheron | 2\n```"
+
+
+def test_cells_show_no_marks_and_every_sign_has_its_width() -> None:
+    """In a code block stars would be stars; a bar in a cell is written with a backslash."""
+    text = "| a | **b** |\n|---|---|\n| 問題 | `x \\| y` |\n| c |"
+    assert render(text) == "```\na    | b\n-----+------\n問題 | x | y\nc    |\n```"
+
+
+def test_a_table_that_is_wider_than_a_screen_is_not_padded() -> None:
+    text = f"| a | b |\n|---|---|\n| {'x' * 99} | c |"
+    assert render(text) == f"```\na | b\n--- | ---\n{'x' * 99} | c\n```"
 
 
 def test_a_table_in_a_code_block_is_left_alone() -> None:
@@ -24,9 +38,38 @@ def test_a_table_in_a_code_block_is_left_alone() -> None:
     assert render(text) == text
 
 
-def test_a_longer_fence_is_not_closed_by_a_shorter_one() -> None:
-    text = f"````\n```\n{TABLE}\n````"
+def test_backticks_in_a_longer_fence_do_not_end_it() -> None:
+    """Discord ends a block at the next three, wherever they stand: something that is not seen comes between them."""
+    drawn = render(f"````md\n```\n{TABLE}\n```\n````")
+    assert drawn.replace("\u200b", "") == f"```md\n```\n{TABLE}\n```\n```"
+    assert drawn.count("```") == 2
+
+
+@pytest.mark.parametrize(
+    ("opening", "drawn"),
+    [
+        ("~~~", "```"),
+        ("~~~~c++", "```c++"),
+        ("```python title='a b'", "```python"),
+        ("``` js {1,3}", "```js"),
+        ("```{.python}", "```"),
+    ],
+)
+def test_every_code_block_is_one_that_discord_knows(opening: str, drawn: str) -> None:
+    """Tildes are text there, and more than the language would stand in the code."""
+    closing = opening[:4] if opening.startswith("~~~~") else opening[:3]
+    assert render(f"{opening}\nx = 1\n{closing}\nafter") == f"{drawn}\nx = 1\n```\nafter"
+
+
+def test_code_in_a_list_or_a_quote_stays_there() -> None:
+    text = "1. ```py\n   x = 1\n   ```\n\n> ```\n> y\n> ```"
     assert render(text) == text
+
+
+@pytest.mark.parametrize("level", ["####", "#####", "######"])
+def test_small_headings_are_the_smallest_that_there_is(level: str) -> None:
+    """Discord has three sizes and shows the signs of all others."""
+    assert render(f"{level} Birds\n> {level} Herons\n{level}x") == f"### Birds\n> ### Herons\n{level}x"
 
 
 def test_bars_in_a_sentence_are_no_table() -> None:
@@ -40,10 +83,9 @@ def test_white_space_around_the_text_is_left_out() -> None:
 
 
 def test_what_counts_is_the_length_as_it_is_drawn() -> None:
-    """The code block around a table takes room as well."""
-    row = "| x | y |\n"
-    text = "| a | b |\n|---|---|\n" + row * 198
-    assert len(text.strip()) < SIZE < len(render(text))
+    """The columns of a table are filled up with spaces."""
+    text = f"| {'a' * 90} | b |\n|---|---|\n" + "| x | y |\n" * 40
+    assert len(text) < SIZE < len(render(text))
     assert not fits(text)
 
 
