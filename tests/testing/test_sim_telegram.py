@@ -115,14 +115,63 @@ class TestMessages:
             (File("answer.md", b"text"), ""),
         ]
 
-    async def test_a_draft_lives_until_a_message_and_in_private_chats_only(self, sim: SimTelegram, bot: Bot) -> None:
-        group = sim.group(-100)
+
+class TestDrafts:
+    async def test_one_takes_the_place_of_another_and_a_message_that_of_all(self, sim: SimTelegram, bot: Bot) -> None:
         await bot.send_message_draft(ME, 1, "He")
         assert sim.draft(ME) == "He"
-        await bot.send_message(ME, "Hello")
+        await bot.send_message_draft(ME, 1, "Hello")
+        assert sim.draft(ME) == "Hello"
+        assert sim.answers(ME) == []
+        await bot.send_message(ME, "Hello.")
         assert sim.draft(ME) is None
-        with pytest.raises(BadRequest, match=r"(?i)textdraft_peer_invalid"):
-            await bot.send_message_draft(group, 1, "He")
+        assert [draft.text for draft in sim.drafts(ME)] == ["He", "Hello"]
+        assert all(draft.ended_at is not None for draft in sim.drafts(ME))
+
+    async def test_one_is_gone_after_thirty_seconds(self) -> None:
+        clock = ManualClock()
+        async with SimTelegram(clock=clock) as sim, connected(sim) as bot:
+            sim.say(ME, "hi")
+            await bot.send_message_draft(ME, 1, "He")
+            await clock.advance(29.9)
+            assert sim.draft(ME) == "He"
+            await clock.advance(0.1)
+            assert sim.draft(ME) is None
+
+    async def test_there_are_none_in_groups_nor_where_they_are_refused(self, sim: SimTelegram, bot: Bot) -> None:
+        sim.refuse_drafts(ME)
+        for chat in (sim.group(-100), ME):
+            with pytest.raises(BadRequest, match=r"(?i)textdraft_peer_invalid"):
+                await bot.send_message_draft(chat, 1, "He")
+
+    async def test_an_older_server_does_not_know_them(self) -> None:
+        async with SimTelegram(lacks={"sendMessageDraft"}) as sim, connected(sim) as bot:
+            sim.say(ME, "hi")
+            with pytest.raises(InvalidToken, match="Not Found"):
+                await bot.send_message_draft(ME, 1, "He")
+
+    @pytest.mark.parametrize(("kept", "left"), [(True, "He"), (False, None)])
+    async def test_the_person_can_stop_one(self, sim: SimTelegram, bot: Bot, kept: bool, left: str | None) -> None:
+        await bot.send_message_draft(ME, 5, "He", api_kwargs={"can_stop": True, "keep_on_stop": kept})
+        sim.stop_draft(ME)
+        update = (await bot.get_updates())[-1]
+        assert update.api_kwargs["stopped_message_generation"]["draft_id"] == 5
+        assert sim.draft(ME) == left
+
+    async def test_one_without_a_button_cannot_be_stopped(self, sim: SimTelegram, bot: Bot) -> None:
+        await bot.send_message_draft(ME, 5, "He")
+        with pytest.raises(LookupError):
+            sim.stop_draft(ME)
+
+    async def test_they_have_a_budget_of_their_own(self) -> None:
+        allowance = Allowance(private=(Rate(1, 60.0),), drafts=(Rate(2, 60.0),))
+        async with SimTelegram(allowance=allowance) as sim, connected(sim) as bot:
+            sim.say(ME, "hi")
+            await bot.send_message_draft(ME, 1, "He")
+            await bot.send_message_draft(ME, 1, "Hello")
+            await bot.send_message(ME, "Hello.")
+            with pytest.raises(RetryAfter):
+                await bot.send_message_draft(ME, 2, "And")
 
 
 class TestEntities:

@@ -4,13 +4,14 @@ from clawdbot.testing.telegram.harness import TelegramHarness
 from clawdbot.testing.telegram.rules import Allowance
 from clawdbot.testing.telegram.server import Call, Verdict
 from clawdbot.testing.telegram.sim import SimTelegram
-from clawdbot.testing.telegram.world import Button, Chat, Entity, Kind, Look, Shown, User
+from clawdbot.testing.telegram.world import Button, Chat, Draft, Entity, Kind, Look, Shown, User
 
 __all__ = [
     "Allowance",
     "Button",
     "Call",
     "Chat",
+    "Draft",
     "Entity",
     "Kind",
     "Look",

@@ -1,13 +1,13 @@
 """The methods of the Bot API that the simulator knows."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from typing import Any
 
 from clawdbot.testing.telegram.rules import Allowance, keyboard, written
 from clawdbot.testing.telegram.updates import Updates
 from clawdbot.testing.telegram.wire import Fields, Refusal, bad
-from clawdbot.testing.telegram.world import Chat, Json, Look, Shown, World
+from clawdbot.testing.telegram.world import Chat, Draft, Json, Look, Shown, World
 
 NOT_MODIFIED = (
     "message is not modified: specified new message content and reply markup are exactly the same as a current "
@@ -32,7 +32,9 @@ Method = Callable[[Fields], Awaitable[Any]]
 class Methods:
     """Each method takes the fields of a call and returns its result. Raises `Refusal`."""
 
-    def __init__(self, world: World, updates: Updates, allowance: Allowance, *, privacy: bool) -> None:
+    def __init__(
+        self, world: World, updates: Updates, allowance: Allowance, *, privacy: bool, lacks: Collection[str]
+    ) -> None:
         self._world = world
         self._updates = updates
         self._allowance = allowance
@@ -58,7 +60,9 @@ class Methods:
             self.delete_message,
             self.answer_callback_query,
         )
-        self._known: dict[str, Method] = {method.__name__.replace("_", ""): method for method in known}
+        missing = {name.lower() for name in lacks}
+        named = ((method.__name__.replace("_", ""), method) for method in known)
+        self._known: dict[str, Method] = {name: method for name, method in named if name not in missing}
 
     def find(self, name: str) -> Method | None:
         """The method called ``name``, in any case, or None."""
@@ -116,12 +120,15 @@ class Methods:
     async def send_message_draft(self, fields: Fields) -> bool:
         """A text that is still being written, shown until a message is sent. Private chats only."""
         chat = self._chat(fields)
-        if not chat.private:
+        if not chat.private or chat.draftless:
             raise bad("TEXTDRAFT_PEER_INVALID")
-        if not fields.number("draft_id"):
+        self._topic(fields, chat)
+        number = fields.number("draft_id")
+        if not number:
             raise bad("draft_id must be non-zero")
-        chat.draft, _ = written(fields, "text", self._allowance)
-        self._world.changed()
+        text, entities = written(fields, "text", self._allowance)
+        stoppable, kept = fields.flag("can_stop"), fields.flag("keep_on_stop")
+        self._world.show_draft(chat, Draft(self._world.clock.now(), number, text, entities, stoppable, kept))
         return True
 
     async def edit_message_text(self, fields: Fields) -> Json:

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from types import TracebackType
 from typing import Self, TypeVar
@@ -16,7 +16,7 @@ from clawdbot.testing.telegram.methods import Methods
 from clawdbot.testing.telegram.rules import Allowance, units
 from clawdbot.testing.telegram.server import Call, Server, Verdict
 from clawdbot.testing.telegram.updates import Updates
-from clawdbot.testing.telegram.world import Chat, Entity, Json, Kind, Look, Shown, User, World
+from clawdbot.testing.telegram.world import Chat, Draft, Entity, Json, Kind, Look, Shown, User, World
 
 TOKEN = "123456:simulated-token-of-no-value"
 SPECIAL = re.compile(r"(?P<bot_command>(?<!\S)/\w+(?:@\w+)?)|(?P<mention>(?<!\w)@\w+)")
@@ -30,7 +30,8 @@ class SimTelegram:
     Use: ``async with SimTelegram() as sim``; the bot gets ``sim.url`` as base URL and ``sim.token``. Every limit is in
     ``allowance``, the round trip ``rtt`` is in seconds (half of it passes before a call has its effect), faults come
     from ``faults``. With ``privacy``, as every new bot has it, only commands for the bot and replies to it come from
-    groups. Times are those of ``clock``.
+    groups. ``lacks`` names methods that this server does not know, as an older one would not. Times are those of
+    ``clock``.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class SimTelegram:
         rtt: float = 0.0,
         faults: Faults | None = None,
         privacy: bool = True,
+        lacks: Collection[str] = (),
         clock: Clock | None = None,
     ) -> None:
         self.token = token
@@ -55,7 +57,7 @@ class SimTelegram:
         self._world = World(self.bot, self.clock, self._changed)
         self._updates = Updates(self.clock, self._changed)
         rules = allowance or Allowance()
-        self._methods = Methods(self._world, self._updates, rules, privacy=privacy)
+        self._methods = Methods(self._world, self._updates, rules, privacy=privacy, lacks=lacks)
         self._server = Server(token, self._methods, self.clock, rules, rtt, self.faults, self._changed)
         self._runner: web.AppRunner | None = None
 
@@ -110,8 +112,13 @@ class SimTelegram:
         return [one for one in mine if topic is None or one.topic == topic]
 
     def draft(self, chat: int) -> str | None:
-        """The text of the draft that is being shown."""
-        return self._world.chat(chat).draft
+        """The text of the draft that is being shown; None when there is none."""
+        shown = [draft for draft in self.drafts(chat)[-1:] if draft.shown(self.clock.now())]
+        return shown[0].text if shown else None
+
+    def drafts(self, chat: int) -> list[Draft]:
+        """All drafts that were ever shown in ``chat``, oldest first."""
+        return self._world.chat(chat).drafts
 
     def counted(self, method: str = "", verdict: Verdict | None = None, chat: int = 0) -> int:
         """How many calls there were, by method, verdict and chat, each only if given."""
@@ -184,6 +191,16 @@ class SimTelegram:
         body = {"id": query, "from": by.json(), "message": shown.json(), "chat_instance": "1", "data": data}
         self._updates.push("callback_query", body)
 
+    def stop_draft(self, chat: int) -> None:
+        """The person stops the draft that is being shown. Raises LookupError when none is that can be stopped."""
+        place = self._world.chat(chat)
+        draft = place.drafts[-1] if place.drafts else None
+        if draft is None or not draft.stoppable or not draft.shown(self.clock.now()):
+            raise LookupError(f"no draft to stop in {chat}")
+        if not draft.kept:
+            self._world.end_draft(place)
+        self._updates.push("stopped_message_generation", {"chat": place.json(), "draft_id": draft.number})
+
     def repeat(self, shown: Shown) -> None:
         """Deliver a message once more, as a new update."""
         self._deliver("message", shown)
@@ -199,6 +216,10 @@ class SimTelegram:
     def shut(self, chat: int, why: str = "bot was blocked by the user") -> None:
         """Let the bot write no more in ``chat``."""
         self._world.chat(chat).closed = why
+
+    def refuse_drafts(self, chat: int) -> None:
+        """Take no drafts in ``chat``."""
+        self._world.chat(chat).draftless = True
 
     def delete_question(self, shown: Shown) -> None:
         """Somebody removes a message, whosever it is; a bot is not told."""

@@ -136,6 +136,33 @@ class Shown:
         return body
 
 
+DRAFT_LIFE = 30.0
+"""Seconds for which a draft is shown that is not sent again."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A text that the bot was still writing: seen by the person, but no message."""
+
+    at: float
+    """When it appeared, by the simulator's clock."""
+    number: int
+    """The ``draft_id``."""
+    text: str
+    """Empty for "Thinking…"."""
+    entities: tuple[Entity, ...] = ()
+    stoppable: bool = False
+    """Whether a Stop button is beside it."""
+    kept: bool = False
+    """Whether it stays when that is pressed."""
+    ended_at: float | None = None
+    """When another one, a message or the person's Stop took it away; it is gone after `DRAFT_LIFE` seconds anyhow."""
+
+    def shown(self, now: float) -> bool:
+        """Whether it is on the screen ``now``."""
+        return self.ended_at is None and now - self.at < DRAFT_LIFE
+
+
 @dataclass(slots=True)
 class Chat:
     """A private chat or a group."""
@@ -149,8 +176,10 @@ class Chat:
     messages: list[Shown] = field(default_factory=list)
     closed: str = ""
     """Why the bot may not write here ("bot was blocked by the user"); empty when it may."""
-    draft: str | None = None
-    """The text of the bot's draft that is being shown, if there is one."""
+    drafts: list[Draft] = field(default_factory=list)
+    """All that the bot ever showed here, oldest first."""
+    draftless: bool = False
+    """Whether drafts are refused here."""
 
     @property
     def private(self) -> bool:
@@ -186,10 +215,23 @@ class World:
         date = int(self.clock.wall())
         shown = Shown(len(chat.messages) + 1, chat, author, date, [look], topic, reply_to)
         chat.messages.append(shown)
-        if author.is_bot:
-            chat.draft = None
+        if author is self.bot:
+            self.end_draft(chat)
         self.changed()
         return shown
+
+    def show_draft(self, chat: Chat, draft: Draft) -> None:
+        """Show a draft in place of the one before."""
+        self.end_draft(chat)
+        chat.drafts.append(draft)
+        self.changed()
+
+    def end_draft(self, chat: Chat) -> None:
+        """Take away the draft that is being shown, if there is one."""
+        now = self.clock.now()
+        if chat.drafts and chat.drafts[-1].shown(now):
+            chat.drafts[-1].ended_at = now
+            self.changed()
 
     def change(self, shown: Shown, look: Look) -> None:
         """Another look of a message."""
