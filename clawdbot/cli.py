@@ -26,6 +26,7 @@ from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settin
 from clawdbot.engine import models, pretrained
 from clawdbot.engine.host import OpenEngine
 from clawdbot.engine.progress import Lines, shown
+from clawdbot.engine.settled import settled
 from clawdbot.engine.vllm import VllmEngine, open_vllm
 from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
 from clawdbot.latency import Timing, footer
@@ -159,7 +160,7 @@ def _opener(settings: Settings) -> OpenEngine:
                 raise EngineUnavailable(reason, "Set [engine] start_timeout higher if it needs longer.") from error
             yield engine
 
-    return opened
+    return settled(opened)
 
 
 def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:

@@ -76,6 +76,35 @@ def delivery(
         report.write(json, {**report.origin(started_at), "options": options, "platforms": found})
 
 
+@bench.command()
+def scale(
+    conversations: Annotated[int, typer.Option(min=1, help="Conversations at the same time.")] = 1000,
+    rate: Annotated[float, typer.Option(min=0.1, help="Tokens per second of one answer.")] = 20.0,
+    tokens: Annotated[int, typer.Option(min=3, help="Tokens of one answer.")] = 400,
+    seconds: Annotated[float, typer.Option(min=0.1, help="For how long those who are answered ask again.")] = 30.0,
+    seed: SeedOption = 1,
+    json: JsonOption = None,
+) -> None:
+    """Many conversations that stream at once in one process, written by a script, on a platform without limits."""
+    from clawdbot.bench import scale as scaling
+    from clawdbot.bench.crowd import Crowd
+
+    started_at = datetime.now(UTC)
+    script = scaling.scripts(rate=rate, tokens=tokens, first=FIRST, seed=seed)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        found = runner.run(scaling.measure(Crowd(conversations, seconds, seed), script))
+    rows = [
+        (name, *map(_ms, (one.p50, one.p95, one.p99, one.max)))
+        for name, one in (("loop lag", found.loop_lag), ("added first visible", found.added_first_visible))
+    ]
+    memory = f"{found.cpu_share:.2f} cores, {found.rss_mib:.0f} MiB more than without them"
+    title = f"{conversations} conversations, {found.answers} answers, {found.wrong} wrong: {memory}"
+    report.show(title, ("ms", "p50", "p95", "p99", "max"), rows)
+    options = {"rate": rate, "tokens": tokens, "seconds": seconds, "seed": seed}
+    if json is not None:
+        report.write(json, {**report.origin(started_at), "options": options, **found.to_map()})
+
+
 def _show(platform: str, compared: "Comparison") -> None:
     ideal = compared.ideal.maps
     rows = [

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from clawdbot.clock import Clock, first_of
+from clawdbot.clock import Clock
 from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Role, Usage
 from clawdbot.errors import EngineDead, GenerationFailed, PromptTooLong
 
@@ -67,6 +67,8 @@ class ScriptedEngine:
         self._info = info
         self._tokenizer = CharacterTokenizer()
         self._dead = asyncio.Event()
+        self._asleep: set[asyncio.Task[object]] = set()
+        """Whoever waits for the next token of an answer."""
         self.requests: list[Request] = []
         self.asked_at: dict[str, float] = {}
         """When each request came, seconds of `Clock.now`, by id."""
@@ -86,6 +88,8 @@ class ScriptedEngine:
     def die(self) -> None:
         """End all that runs with `EngineDead`."""
         self._dead.set()
+        for task in self._asleep:
+            task.cancel()
 
     async def died(self) -> None:
         """See `OpenedEngine.died`."""
@@ -124,7 +128,19 @@ class ScriptedEngine:
         yield Chunk("", [], "stop", usage)
 
     async def _until(self, when: float) -> None:
-        await first_of(self._clock.sleep(when - self._clock.now()), self._dead.wait())
+        """Sleep until then, at a price that thousands of tokens a second can pay: no task for each."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._asleep.add(task)
+        try:
+            if not self._dead.is_set():
+                await self._clock.sleep(when - self._clock.now())
+        except asyncio.CancelledError:
+            # As with asyncio.timeout: what `die` cancelled goes on with an error, what others cancelled is cancelled.
+            if not self._dead.is_set() or task.uncancel() > 0:
+                raise
+        finally:
+            self._asleep.discard(task)
         if self._dead.is_set():
             raise EngineDead("The scripted engine was told to die.")
 

@@ -1,0 +1,20 @@
+"""The garbage collector leaves alone what an engine's start has loaded."""
+
+import gc
+
+from clawdbot.engine.settled import THRESHOLDS, settled
+from clawdbot.testing.clock import ManualClock
+from clawdbot.testing.engine import ScriptedEngine, opened
+from clawdbot.testing.rig import echo
+
+
+async def test_what_is_loaded_is_not_looked_through_while_the_engine_is_up(clock: ManualClock) -> None:
+    """A full look at all modules would hold the loop; when the engine is gone everything is as it was."""
+    usual = gc.get_threshold()
+    engine = ScriptedEngine(echo, clock)
+
+    async with settled(lambda: opened(engine))() as up:
+        during = (up, gc.get_freeze_count() > 10_000, gc.get_threshold())
+
+    assert during == (engine, True, THRESHOLDS)
+    assert (gc.get_freeze_count(), gc.get_threshold()) == (0, usual)
