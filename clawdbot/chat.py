@@ -83,7 +83,7 @@ class Pressed:
     control: str
     """"stop", "regenerate" or "continue"."""
     post: str
-    """`Post.ref` of the message that carries the control."""
+    """`Post.ref` of the message that carries the control; `Reply.ref` when a draft carries it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +205,17 @@ class Limits:
     pace: Pace
 
 
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """How fast a growing text may be shown as a draft: on the screen like a message, but none."""
+
+    bucket: Bucket
+    """What a draft spends, besides `Limits.bot`."""
+    pace: Pace
+    renew: float
+    """Seconds after which it has to be shown again, or it disappears."""
+
+
 class Post(Protocol):
     """One message of the bot's on a platform."""
 
@@ -247,6 +258,23 @@ class Reply(Protocol):
 
     async def typing(self) -> None:
         """Show "typing" for the few seconds that the platform gives it. Raises `DeliveryError`."""
+        ...
+
+
+@runtime_checkable
+class Drafting(Protocol):
+    """What a `Reply` may be besides: one that shows a growing text as a draft, whose message is sent at the end."""
+
+    @property
+    def drafts(self) -> Drafts | None:
+        """None where there are none. It may become None at any time: then the text grows by edits of a message."""
+        ...
+
+    async def draft(self, frame: Frame) -> None:
+        """Show ``frame`` as the draft, in place of the one before; the next `Reply.send` takes it away.
+
+        A crash does so, too, and nothing is left. Raises `DeliveryError`.
+        """
         ...
 
 

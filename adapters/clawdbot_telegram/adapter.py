@@ -20,6 +20,7 @@ from clawdbot.errors import AdapterError, Unauthorized, Unreachable
 from clawdbot_telegram.calls import Calls
 from clawdbot_telegram.closed import Closed
 from clawdbot_telegram.controls import SAID, SAID_OF_OTHERS
+from clawdbot_telegram.drafts import DraftMode
 from clawdbot_telegram.errands import Errands, offer_menus
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.polling import Inbox, PollRequest
@@ -27,7 +28,7 @@ from clawdbot_telegram.render import Renderer
 from clawdbot_telegram.reply import TelegramReply
 from clawdbot_telegram.settings import TelegramSettings
 from clawdbot_telegram.translate import seconds
-from clawdbot_telegram.updates import KINDS, understood
+from clawdbot_telegram.updates import KINDS, STOPPED, understood
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class TelegramAdapter:
         """The bot while it is connected."""
         self._errands = Errands(self._clock)
         self._closed = Closed()
+        self._draft_mode = DraftMode(settings)
 
     async def run(self, receive: Receive) -> None:
         hush()
@@ -77,7 +79,7 @@ class TelegramAdapter:
     def _reply(self, place: Place) -> TelegramReply:
         limits = self._settings.limits(place.chat, self._renderer)
         calls = Calls(place, self._connected, self._closed)
-        return TelegramReply(place, calls, limits, self._renderer, self._settings.caption_limit)
+        return TelegramReply(place, calls, limits, self._renderer, self._settings.caption_limit, self._draft_mode)
 
     def _connected(self) -> Bot:
         if self._bot is None:
@@ -107,11 +109,12 @@ class TelegramAdapter:
         }
 
     async def _start(self, updater: Updater) -> None:
+        kinds = (*KINDS, STOPPED) if self._settings.drafts else KINDS
         try:
             await updater.initialize()
             self._bot = updater.bot
             await updater.start_polling(
-                timeout=self._settings.poll_timeout, allowed_updates=KINDS, error_callback=report
+                timeout=self._settings.poll_timeout, allowed_updates=kinds, error_callback=report
             )
         except InvalidToken:
             # The library's own sentence holds the token, so it must not come along as the cause.

@@ -39,6 +39,26 @@ class Calls:
                 self._place.chat, ChatAction.TYPING, message_thread_id=self._place.topic or None
             )
 
+    async def show_draft(self, drawn: Drawn) -> None:
+        """Show a text as the draft of an answer to the place's message, for 30 s or until a message is sent.
+
+        The person gets Telegram's own Stop button, where the API has it; others ignore what they do not know.
+        """
+        bot = self._bot()
+
+        async def call(text: str, entities: Sequence[MessageEntity]) -> None:
+            await bot.send_message_draft(
+                self._place.chat,
+                self._place.message,
+                text,
+                message_thread_id=self._place.topic or None,
+                entities=entities,
+                api_kwargs={"can_stop": True, "keep_on_stop": True},
+            )
+
+        with self._remembering():
+            await _styled(drawn, call)
+
     async def send_text(self, drawn: Drawn, buttons: InlineKeyboardMarkup | None) -> int:
         """Post a text; the id of the message."""
         bot = self._bot()

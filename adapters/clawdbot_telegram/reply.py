@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from clawdbot.chat import File, Frame, Limits
+from clawdbot.chat import Drafts, File, Frame, Limits
 from clawdbot.errors import Rejected
 from clawdbot_telegram.calls import Calls, is_picture
 from clawdbot_telegram.controls import controls
+from clawdbot_telegram.drafts import DraftMode
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn, Renderer
 
@@ -16,14 +17,26 @@ NO_TEXT = Drawn("", ())
 
 
 class TelegramReply:
-    """A `Reply` in one place. Telegram has nothing ephemeral: a private frame is seen by everybody in a group."""
+    """A `Reply` in one place, and `Drafting`.
 
-    def __init__(self, place: Place, calls: Calls, limits: Limits, renderer: Renderer, caption_limit: int) -> None:
+    Telegram has nothing ephemeral: a private frame is seen by everybody in a group.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        calls: Calls,
+        limits: Limits,
+        renderer: Renderer,
+        caption_limit: int,
+        draft_mode: DraftMode,
+    ) -> None:
         self._place = place
         self._calls = calls
         self._limits = limits
         self._renderer = renderer
         self._caption_limit = caption_limit
+        self._draft_mode = draft_mode
         self._begun: dict[str, TelegramPost] = {}
         """By key, parts whose text was posted but not yet all of their files: another try goes on from there."""
 
@@ -48,6 +61,19 @@ class TelegramReply:
         name, *attached = ref.split("/")
         message, captioned = int(name.removesuffix(CAPTIONED)), name.endswith(CAPTIONED)
         return TelegramPost(message, self._calls, self._renderer, captioned=captioned, attached=attached)
+
+    @property
+    def drafts(self) -> Drafts | None:
+        return self._draft_mode.at(self._place)
+
+    async def draft(self, frame: Frame) -> None:
+        """Where Telegram refuses one, it is the last that was tried."""
+        drawn = visible(self._renderer.draw(frame.text))
+        try:
+            await self._calls.show_draft(drawn)
+        except Rejected as refusal:
+            self._draft_mode.refused(str(refusal))
+            raise
 
     async def typing(self) -> None:
         await self._calls.typing()

@@ -14,7 +14,7 @@ from pydantic import (
     SecretStr,
 )
 
-from clawdbot.chat import Bucket, Limits, Pace, Rate
+from clawdbot.chat import Bucket, Drafts, Limits, Pace, Rate
 from clawdbot_telegram.render import Renderer
 
 ADDRESS = r"^https?://\S+$"
@@ -44,6 +44,11 @@ class ChatLimits(Section):
     by_age: Corners
     """Corners (age of the answer, time between its frames)."""
 
+    @property
+    def pace(self) -> Pace:
+        """How fast an answer grows there."""
+        return Pace(self.first, self.by_age)
+
 
 class PrivateLimits(ChatLimits):
     """Telegram's FAQ: no more than one message a second in a chat, short bursts allowed. A little less, for jitter."""
@@ -60,6 +65,16 @@ class GroupLimits(ChatLimits):
     rates: Rates = ((3, 1.1), (20, 61.0))
     first: tuple[NonNegativeFloat, ...] = (1.5,)
     by_age: Corners = ((0.0, 3.5),)
+
+
+class DraftLimits(ChatLimits):
+    """Drafts in a private chat. Telegram says nothing about how many it takes; nobody is notified by one."""
+
+    rates: Rates = ((3, 1.1), (45, 31.0))
+    first: tuple[NonNegativeFloat, ...] = (0.4, 0.6)
+    by_age: Corners = ((0.0, 0.75), (60.0, 0.75), (90.0, 1.5))
+    renew: PositiveFloat = 20.0
+    """A draft that has not changed for so long is shown again: after 30 s Telegram takes it away."""
 
 
 class TelegramSettings(Section):
@@ -91,6 +106,9 @@ class TelegramSettings(Section):
     group: GroupLimits = GroupLimits()
     bot_rates: Rates = ((30, 1.05),)
     """What the whole bot may do: about 30 calls a second."""
+    drafts: bool = False
+    """Whether a growing answer in a private chat is a draft, which becomes a message at its end."""
+    draft: DraftLimits = DraftLimits()
 
     def limits(self, chat: int, renderer: Renderer) -> Limits:
         """What Telegram allows in ``chat``: a person's number is positive, a group's negative."""
@@ -103,8 +121,13 @@ class TelegramSettings(Section):
             edits=bucket,
             typing=bucket,
             bot=Bucket("telegram", _rates(self.bot_rates)),
-            pace=Pace(kind.first, kind.by_age),
+            pace=kind.pace,
         )
+
+    def drafting(self, chat: int) -> Drafts:
+        """What Telegram allows of drafts in the private ``chat``."""
+        kind = self.draft
+        return Drafts(Bucket(f"telegram:{chat}:draft", _rates(kind.rates)), kind.pace, kind.renew)
 
 
 def _rates(pairs: Rates) -> tuple[Rate, ...]:

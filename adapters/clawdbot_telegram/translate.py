@@ -9,6 +9,7 @@ from telegram.error import (
     BadRequest,
     ChatMigrated,
     Conflict,
+    EndPointNotFound,
     InvalidToken,
     NetworkError,
     RetryAfter,
@@ -45,6 +46,8 @@ def delivery_error(error: TelegramError) -> DeliveryError:
             return Gone(error.message)
         case BadRequest():
             return _refused(error.message)
+        case EndPointNotFound():
+            return Rejected(error.message)
         case InvalidToken() if "not found" in error.message.lower():
             # The library reads every 404 as a bad token. The token was good at login, so the server lacks the method.
             return Rejected(f"The Bot API server does not know this call: {error.message}")

@@ -1,14 +1,18 @@
 """What an update means in the project's vocabulary. Pure."""
 
 from dataclasses import replace
+from typing import Any
 
 from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, MessageEntity, Update, User
 
 from clawdbot import chat
 from clawdbot_telegram.place import Place
 
+STOPPED = "stopped_message_generation"
+"""Somebody used Telegram's own Stop button beside a draft. The library does not know this kind of update yet."""
+
 KINDS = (Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY)
-"""The updates to ask for."""
+"""The updates to ask for, and `STOPPED` where there are drafts."""
 
 
 def understood(update: Update, me: User, received_at: float) -> tuple[chat.Event, Place] | None:
@@ -20,6 +24,8 @@ def understood(update: Update, me: User, received_at: float) -> tuple[chat.Event
     if update.edited_message:
         found = _message(update.edited_message, me, received_at)
         return found and (chat.Edited(found[0]), found[1])
+    if stopped := update.api_kwargs.get(STOPPED):
+        return _stopped(stopped)
     return None
 
 
@@ -47,6 +53,14 @@ def _pressed(query: CallbackQuery) -> tuple[chat.Pressed, Place] | None:
     place = Place(shown.chat.id, _topic(shown), shown.message_id)
     event = chat.Pressed(_conversation(place), _person(query.from_user), query.data, str(shown.message_id))
     return event, replace(place, message=0)
+
+
+def _stopped(stopped: dict[str, Any]) -> tuple[chat.Pressed, Place]:
+    """The draft has the number of the question, and is in a private chat, which has the number of the person."""
+    person = stopped["chat"]
+    place = Place(int(person["id"]), int(stopped.get("message_thread_id", 0)), int(stopped["draft_id"]))
+    by = chat.Person(place.chat, str(person.get("first_name", "")))
+    return chat.Pressed(_conversation(place), by, "stop", place.ref), place
 
 
 def addressed(message: Message, me: User) -> str:

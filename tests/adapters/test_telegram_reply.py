@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 from telegram import Bot, MessageEntity
 
-from clawdbot.chat import Adapter, File, Frame, Reply, State
+from clawdbot.chat import Adapter, Drafting, File, Frame, Pressed, Reply, State
 from clawdbot.errors import Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
 from clawdbot.testing.contract import Ears, running
 from clawdbot.testing.faults import Fault, Trouble
@@ -16,8 +16,10 @@ from clawdbot.testing.telegram import SimTelegram, TelegramHarness, Verdict
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
 from clawdbot_telegram.calls import Calls
 from clawdbot_telegram.closed import Closed
+from clawdbot_telegram.drafts import DraftMode
 from clawdbot_telegram.place import Place
-from clawdbot_telegram.render import Drawn
+from clawdbot_telegram.render import Drawn, Renderer
+from clawdbot_telegram.reply import TelegramReply
 
 ME = 7
 GROUP = -200
@@ -161,6 +163,99 @@ class TestPlace:
         assert [shown.text for shown in sim.answers(8)] == ["fast"]
         with pytest.raises(Unsure):
             await slow
+
+
+class TestDrafts:
+    @pytest.fixture
+    async def drafting(self, sim: SimTelegram) -> AsyncIterator[tuple[TelegramAdapter, Ears]]:
+        """An adapter with drafts switched on, and what it hears."""
+        settings = TelegramSettings(token=SecretStr(sim.token), base_url=sim.url, drafts=True)
+        adapter, ears = TelegramAdapter(settings), Ears()
+        task = asyncio.create_task(adapter.run(ears.receive))
+        await sim.online()
+        yield adapter, ears
+        task.cancel()
+        await asyncio.wait((task,))
+
+    @pytest.fixture
+    async def asked(self, sim: SimTelegram, drafting: tuple[TelegramAdapter, Ears]) -> TelegramReply:
+        """Where the answer to a private question goes."""
+        sim.say(ME, "hi")
+        _, reply = await drafting[1].question()
+        assert isinstance(reply, TelegramReply)
+        return reply
+
+    async def test_they_are_off_unless_they_are_wanted(self, reply: Reply) -> None:
+        assert isinstance(reply, Drafting)
+        assert reply.drafts is None
+
+    async def test_one_is_no_message_and_goes_with_the_first_one(self, sim: SimTelegram, asked: TelegramReply) -> None:
+        await asked.draft(frame("**He**"))
+        await asked.draft(frame("**Hello**"))
+        assert (sim.draft(ME), sim.answers(ME)) == ("Hello", [])
+        await asked.send(frame("**Hello**.", State.FINAL), "k")
+        assert (sim.draft(ME), [shown.text for shown in sim.answers(ME)]) == (None, ["Hello."])
+        shown = [(draft.number, [mark.type for mark in draft.entities]) for draft in sim.drafts(ME)]
+        assert shown == [(sim.screens[ME][0].id, ["bold"])] * 2
+
+    async def test_telegrams_own_stop_names_the_reply(
+        self, sim: SimTelegram, drafting: tuple[TelegramAdapter, Ears], asked: TelegramReply
+    ) -> None:
+        """There is no message yet that it could name. What was written stays until it becomes one."""
+        await asked.draft(frame("He"))
+        sim.stop_draft(ME)
+        await drafting[1].count(2)
+        event, _ = drafting[1].heard[1]
+        assert isinstance(event, Pressed)
+        assert (event.control, event.post, event.by.id) == ("stop", asked.ref, ME)
+        assert event.conversation == (await drafting[1].question())[0].conversation
+        assert sim.draft(ME) == "He"
+
+    async def test_they_have_a_bucket_and_a_faster_pace_of_their_own(self, asked: TelegramReply) -> None:
+        drafts = asked.drafts
+        assert drafts is not None
+        assert drafts.bucket.key != asked.limits.edits.key
+        assert drafts.pace.by_age[0][1] < asked.limits.pace.by_age[0][1]
+        assert drafts.renew < 30
+
+    async def test_groups_have_none(self, drafting: tuple[TelegramAdapter, Ears]) -> None:
+        assert drafting[0].reply(f"{GROUP}/0/5").drafts is None
+
+    async def test_a_refused_one_is_the_last_of_all_chats(
+        self, sim: SimTelegram, drafting: tuple[TelegramAdapter, Ears], asked: TelegramReply
+    ) -> None:
+        sim.refuse_drafts(ME)
+        with pytest.raises(Rejected):
+            await asked.draft(frame("He"))
+        assert asked.drafts is None
+        assert drafting[0].reply("8/0/5").drafts is None
+
+    async def test_a_server_that_does_not_know_them_refuses_them(self) -> None:
+        async with SimTelegram(lacks={"sendMessageDraft"}) as sim, Bot(sim.token, f"{sim.url}/bot") as bot:
+            sim.say(ME, "hi")
+            mode = DraftMode(TelegramSettings(token=SecretStr("1:x"), drafts=True))
+            renderer = Renderer(4096, 100)
+            limits = TelegramSettings(token=SecretStr("1:x")).limits(ME, renderer)
+            place = Place(ME, 0, 1)
+            reply = TelegramReply(place, Calls(place, lambda: bot, Closed()), limits, renderer, 1024, mode)
+            with pytest.raises(Rejected):
+                await reply.draft(frame("He"))
+            assert reply.drafts is None
+
+    @pytest.mark.parametrize("trouble", [Trouble.LIMITED, Trouble.ERROR, Trouble.RESET_AFTER])
+    async def test_any_other_failure_is_no_refusal(
+        self, sim: SimTelegram, asked: TelegramReply, trouble: Trouble
+    ) -> None:
+        sim.faults.add("sendMessageDraft", Fault(trouble))
+        with pytest.raises((Limited, Unreachable, Unsure)):
+            await asked.draft(frame("He"))
+        assert asked.drafts is not None
+
+    async def test_a_text_that_shows_nothing_is_no_refusal(self, sim: SimTelegram, asked: TelegramReply) -> None:
+        with pytest.raises(Rejected):
+            await asked.draft(frame("```"))
+        assert asked.drafts is not None
+        assert sim.counted("sendMessageDraft") == 0
 
 
 class TestFiles:
