@@ -35,7 +35,21 @@ x < y, use <br> here, אבג and 👩‍👩‍👧 end
 DENSE = [
     *("# a\n", "a\n-\n", "a\n=\n", "---\n\n", "- [x] a\n", "> a\n\n", "```\na\n```\n", "\n\n    a\n\n", "\n\n\ta\n\n"),
     *("**a** ", "*a*`b`", "||a||", "~~a~~", "$a$ ", "[a](b:c) ", "![a](b) ", "http://a.bc ", "a@b.co ", "<b>a</b>"),
-    *("😀", "\n"),
+    *(
+        "😀",
+        "\n",
+        "1. a\n",
+        "- 1. a\n",
+        "- > a\n",
+        "* * *\n",
+        "    - a\n",
+        "-     a\n",
+        "> # a\n",
+        "_a_",
+        "__a__",
+        "<a:b>",
+    ),
+    *("- # a\n", "1. a\n-\n", "a\n==\n", "~a~ ", "word ", "\r\n", "&amp;", "a  \n", "[a", "](b)"),
 ]
 """Much markup in little text."""
 
@@ -59,6 +73,34 @@ def renderer() -> Renderer:
 def test_marks_become_entities(renderer: Renderer, markdown: str, text: str, kinds: list[str]) -> None:
     drawn = renderer.draw(markdown)
     assert (drawn.text, sorted(entity.type for entity in drawn.entities)) == (text, kinds)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text", "kinds"),
+    [
+        ("    - inner\n    - next\n- outer", "• inner\n• next\n• outer", []),
+        ("\t1. inner\n\t   - next", "1. inner\n  • next", []),
+        ("      ```py\n      x = 1\n      ```\n   more", "x = 1\nmore", ["pre"]),
+        ("      ```py\nx = 1\n      ```", "x = 1", ["pre"]),
+        ("    x = 1", "x = 1", ["pre"]),
+    ],
+)
+def test_message_that_goes_on_in_an_inner_list_is_no_code(
+    renderer: Renderer, markdown: str, text: str, kinds: list[str]
+) -> None:
+    """Its indent, which the list gave a meaning to, would make code of it; code that is indented by itself stays."""
+    drawn = renderer.draw(markdown)
+    assert (drawn.text, [entity.type for entity in drawn.entities]) == (text, kinds)
+
+
+@pytest.mark.parametrize("info", ["python", "python title='a b'", " python {1,3}"])
+def test_code_has_its_language_and_nothing_else(renderer: Renderer, info: str) -> None:
+    (code,) = renderer.draw(f"```{info}\nx = 1\n```").entities
+    assert code.language == "python"
+
+
+def test_half_a_character_is_shown_as_a_broken_one(renderer: Renderer) -> None:
+    assert renderer.draw("a\ud83d").text == "a\ufffd"
 
 
 @pytest.mark.parametrize("markdown", ["", "```", "```py", "> ", "\n\n", "#"])
@@ -146,15 +188,15 @@ class TestFits:
             else:
                 assert not renderer.fits(text)
 
-    @given(st.lists(st.sampled_from(DENSE), min_size=10, max_size=500).map("".join), st.integers(1, 1024))
+    @given(st.lists(st.sampled_from(DENSE), min_size=5, max_size=200).map("".join), st.integers(1, 512))
     def test_what_is_taken_for_certain_is_true(self, markdown: str, length: int) -> None:
         """Short texts are not drawn to be measured; then they have to fit whatever is in them."""
-        renderer = Renderer(4096, 100)
+        renderer = Renderer(300, 20)
         text = markdown[:length]
         if renderer.fits(text):
             drawn = renderer.draw(text)
-            assert drawn.units <= 4096
-            assert len(drawn.entities) <= 100
+            assert drawn.units <= 300
+            assert len(drawn.entities) <= 20
 
     def test_a_full_message_is_measured_in_a_few_milliseconds(self, renderer: Renderer) -> None:
         text = (MIXED * 12)[:4000]
