@@ -142,7 +142,7 @@ async def ask_discord(sim: SimDiscord, text: str) -> Growth:
     posted = question.history[0].at
     answer = sim.answers(sim.channel)[before]
     moments = [
-        Moment(look.at - posted, _markdown(look.text), ["Stop" for button in look.buttons if button == STOP])
+        Moment(look.at - posted, _markdown(look.text), ["Stop" for button in look.buttons if button.startswith(STOP)])
         for look in answer.history
     ]
     return Growth("Discord", sim.user.name, text, moments)

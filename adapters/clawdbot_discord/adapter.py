@@ -5,13 +5,12 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 
-import discord
-
 from clawdbot.chat import Conversation, Receive
 from clawdbot.clock import Clock, SystemClock
-from clawdbot.errors import AdapterError, Unreachable
+from clawdbot.errors import AdapterError
 from clawdbot_discord.backlog import Backlog
 from clawdbot_discord.client import Session
+from clawdbot_discord.line import Line
 from clawdbot_discord.reply import ChannelReply
 from clawdbot_discord.settings import DiscordSettings
 from clawdbot_discord.translate import one_session
@@ -30,25 +29,24 @@ class DiscordAdapter:
 
     def __init__(self, settings: DiscordSettings, clock: Clock | None = None) -> None:
         self._settings = settings
-        self._clock = clock or SystemClock()
-        self._session: Session | None = None
+        self._line = Line(settings, clock or SystemClock())
         self._backlog = Backlog()
 
     async def run(self, receive: Receive) -> None:
         token = self._settings.read_token()
-        session = Session(receive, self._settings, self._clock, self._connected, self._backlog)
+        session = Session(receive, self._line, self._backlog)
         try:
             with one_session():
                 await self._serve(session, token)
         finally:
-            self._session = None
+            self._line.client = None
             with suppress(TimeoutError):
                 async with asyncio.timeout(FAREWELL):
                     await session.close()
 
     def reply(self, ref: str) -> ChannelReply:
         channel, question = map(int, ref.split(":"))
-        return ChannelReply(self._connected, self._settings, channel, question)
+        return ChannelReply(self._line, channel, question, taken_up=True)
 
     def catch_up(self, chats: Sequence[Conversation]) -> None:
         """See `clawdbot.chat.CatchesUp`: Discord lists no private chats to a bot."""
@@ -56,7 +54,7 @@ class DiscordAdapter:
 
     async def _serve(self, session: Session, token: str) -> None:
         await session.login(token)
-        self._session = session
+        self._line.client = session
         serving = [asyncio.create_task(session.connect()), asyncio.create_task(session.watch())]
         works = (session.register(), session.keep_warm(), session.catch_up())
         beside = [asyncio.create_task(work) for work in works]
@@ -71,11 +69,6 @@ class DiscordAdapter:
                 task.cancel()
             await asyncio.gather(*serving, *beside, return_exceptions=True)
         raise AdapterError("Discord ended the connection.")
-
-    def _connected(self) -> discord.Client:
-        if self._session is None:
-            raise Unreachable("There is no connection to Discord at present.")
-        return self._session
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

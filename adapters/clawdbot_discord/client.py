@@ -12,14 +12,15 @@ from discord import app_commands
 from discord.http import Route
 
 from clawdbot.chat import Conversation, Deleted, Edited, Event, Message, Pressed, Receive, Reply, Typing
-from clawdbot.clock import Clock, until
+from clawdbot.clock import until
 from clawdbot.errors import AdapterError, DeliveryError
 from clawdbot_discord import events, slash
 from clawdbot_discord.backlog import Backlog, Gap
 from clawdbot_discord.command import CommandReply
-from clawdbot_discord.controls import CONTROLS
+from clawdbot_discord.controls import control_of
+from clawdbot_discord.line import Line
 from clawdbot_discord.missed import PAGE, Missed
-from clawdbot_discord.reply import ChannelReply, Connected
+from clawdbot_discord.reply import ChannelReply
 from clawdbot_discord.settings import DiscordSettings
 from clawdbot_discord.translate import one_call
 from clawdbot_discord.wire import http_for
@@ -31,6 +32,8 @@ CACHED_MESSAGES = 200
 WARM_CONNECTIONS = 2
 """So many connections are kept open: a typing sign must not keep the first word waiting for a new one."""
 
+OUT_OF_USE = "This button has no use any more."
+
 
 class Session(discord.Client):
     """A client that hands everything said to the bot to ``receive``; good for one connection's life.
@@ -38,14 +41,8 @@ class Session(discord.Client):
     ``backlog`` outlives it: what was said while no session could be resumed is fetched over REST.
     """
 
-    def __init__(
-        self,
-        receive: Receive,
-        settings: DiscordSettings,
-        clock: Clock,
-        connected: Connected,
-        backlog: Backlog,
-    ) -> None:
+    def __init__(self, receive: Receive, line: Line, backlog: Backlog) -> None:
+        settings = line.settings
         # discord.py warns at every start that voice needs further packages; nothing here speaks.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(
@@ -61,10 +58,10 @@ class Session(discord.Client):
         slash.fill(self.tree, self._called)
         self._receive = receive
         self._settings = settings
-        self._clock = clock
-        self._connected = connected
+        self._clock = line.clock
+        self._line = line
         self._backlog = backlog
-        self._missed = Missed(backlog, clock, self._fetch, self._take)
+        self._missed = Missed(backlog, line.clock, self._fetch, self._take)
         self._online = asyncio.Event()
         self._offline = asyncio.Event()
 
@@ -142,9 +139,14 @@ class Session(discord.Client):
             await self._receive(Typing(where, events.person(event.user)), self._reply(event.channel_id))
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        control = CONTROLS.get(interaction.custom_id or "")
-        if control is None or interaction.message is None:
+        if interaction.type is not discord.InteractionType.component or interaction.message is None:
             return
+        control = control_of(interaction.custom_id or "")
+        if control is None:
+            async with self._minor_call("answering a button"):
+                await interaction.response.send_message(OUT_OF_USE, ephemeral=True)
+            return
+        self._line.places.open(interaction.channel_id or 0)
         pressed = Pressed(_where(interaction), events.person(interaction.user), control, str(interaction.message.id))
         durable = self._hand_over(pressed, self._command_reply(interaction))
         async with self._minor_call("acknowledging a button"):
@@ -173,6 +175,7 @@ class Session(discord.Client):
         channel, guild = message.channel.id, message.guild.id if message.guild else 0
         self._backlog.hear(guild, channel, message.id)
         if events.addressed(message, self._me) and self._backlog.claim(message.id):
+            self._line.places.open(channel)
             await self._receive(events.question(message, self._me, received_at), self._reply(channel, message.id))
 
     @property
@@ -192,6 +195,7 @@ class Session(discord.Client):
         await self._receive(Deleted(where, events.message_id(channel, message)), self._reply(channel))
 
     async def _called(self, interaction: discord.Interaction, name: str) -> None:
+        self._line.places.open(interaction.channel_id or 0)
         reply = self._command_reply(interaction)
         said = Message(
             id=events.message_id(interaction.channel_id or 0, interaction.id),
@@ -211,10 +215,10 @@ class Session(discord.Client):
         return asyncio.ensure_future(self._receive(event, reply))
 
     def _reply(self, channel: int, message: int = 0) -> ChannelReply:
-        return ChannelReply(self._connected, self._settings, channel, message)
+        return ChannelReply(self._line, channel, message)
 
     def _command_reply(self, interaction: discord.Interaction) -> CommandReply:
-        return CommandReply(interaction, self._connected, self._settings, self._clock)
+        return CommandReply(interaction, self._line)
 
 
 def _intents(settings: DiscordSettings) -> discord.Intents:

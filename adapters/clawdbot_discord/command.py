@@ -5,12 +5,12 @@ import asyncio
 import discord
 
 from clawdbot.chat import Frame, Limits
-from clawdbot.clock import Clock, until
+from clawdbot.clock import until
 from clawdbot.errors import Gone
 from clawdbot_discord.controls import controls
+from clawdbot_discord.line import Line
 from clawdbot_discord.render import render
-from clawdbot_discord.reply import ChannelPost, ChannelReply, Connected, files, shown
-from clawdbot_discord.settings import DiscordSettings
+from clawdbot_discord.reply import ChannelPost, ChannelReply, files, shown
 from clawdbot_discord.translate import ALREADY_ACKNOWLEDGED, one_call
 
 LIFE = 14.5 * 60
@@ -25,14 +25,12 @@ class CommandReply:
     may see go to the channel; private ones have no way any more.
     """
 
-    def __init__(
-        self, interaction: discord.Interaction, connected: Connected, settings: DiscordSettings, clock: Clock
-    ) -> None:
+    def __init__(self, interaction: discord.Interaction, line: Line) -> None:
         self._interaction = interaction
-        self._settings = settings
-        self._clock = clock
-        self._ends = clock.now() + LIFE
-        self._channel = ChannelReply(connected, settings, interaction.channel_id or 0)
+        self._settings = line.settings
+        self._clock = line.clock
+        self._ends = line.clock.now() + LIFE
+        self._channel = ChannelReply(line, interaction.channel_id or 0)
         self._one_at_a_time = asyncio.Lock()
         self._acknowledged = asyncio.Event()
         self._first_key: str | None = None

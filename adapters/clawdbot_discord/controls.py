@@ -1,22 +1,47 @@
-"""The buttons below an answer."""
+"""The buttons below an answer.
+
+Their ids never change, so that buttons outlive a restart. Behind the name of the control they carry the key of the part
+that was sent with them: by it a message is found again of which nobody knew that it was posted.
+"""
 
 import discord
 
 from clawdbot.chat import Frame, State
 
-STOP = "clawdbot:stop"
-"""The ``custom_id`` of the Stop button. It never changes, so that buttons outlive a restart."""
+STOP, CONTINUE = "clawdbot:stop", "clawdbot:continue"
 
-CONTROLS = {STOP: "stop"}
-"""What a pressed button means to the core: `Pressed.control` by ``custom_id``."""
+CONTROLS = {STOP: "stop", CONTINUE: "continue"}
+"""What a pressed button means to the core: `Pressed.control` by how its ``custom_id`` begins."""
+_LABELS = {STOP: "Stop", CONTINUE: "Continue"}
 
 
-def controls(frame: Frame) -> discord.ui.View | None:
-    """The buttons that ``frame`` is shown with: Stop as long as there is something to stop."""
-    if not frame.last or frame.state not in (State.WAITING, State.STREAMING):
+def controls(frame: Frame, key: str = "") -> discord.ui.View | None:
+    """The buttons of the part ``key`` while it shows ``frame``: Stop while there is something to stop, or Continue."""
+    button = _button(frame)
+    if button is None:
         return None
     view = discord.ui.View(timeout=None)
-    view.add_item(discord.ui.Button(label="Stop", custom_id=STOP, style=discord.ButtonStyle.secondary))
+    custom_id = f"{button}:{key}" if key else button
+    view.add_item(discord.ui.Button(label=_LABELS[button], custom_id=custom_id, style=discord.ButtonStyle.secondary))
     # A finished view is drawn like any other, but discord.py keeps none: presses are told apart by custom_id alone.
     view.stop()
     return view
+
+
+def control_of(custom_id: str) -> str | None:
+    """What a pressed button means to the core; None for one that is not of this bot's, or not any more."""
+    return CONTROLS.get(":".join(custom_id.split(":")[:2]))
+
+
+def key_of(custom_id: str) -> str:
+    """The key of the part that a button was sent with; empty for none."""
+    *button, key = custom_id.split(":", 2)
+    return key if ":".join(button) in CONTROLS else ""
+
+
+def _button(frame: Frame) -> str | None:
+    if not frame.last:
+        return None
+    if frame.state in (State.WAITING, State.STREAMING):
+        return STOP
+    return CONTINUE if frame.state is State.INTERRUPTED else None

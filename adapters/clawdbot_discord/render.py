@@ -24,14 +24,14 @@ def render(text: str) -> str:
     lines = text.split("\n")
     drawn: list[str] = []
     at = 0
-    marker = ""
+    opening: re.Match[str] | None = None
     while at < len(lines):
-        end = at if marker else table_end(lines, at)
+        end = at if opening else table_end(lines, at)
         if end > at:
             drawn += ["```", *draw(lines[at:end]), "```"]
             at = end
             continue
-        line, marker = _line(lines[at], marker)
+        line, opening = _line(lines[at], opening)
         drawn.append(line)
         at += 1
     return "\n".join(drawn).strip()
@@ -42,14 +42,22 @@ def fits(text: str) -> bool:
     return len(render(text)) <= SIZE
 
 
-def _line(line: str, marker: str) -> tuple[str, str]:
-    """One line as it is sent, and the marker of the code block that is open after it; empty for none."""
+def _line(line: str, opening: re.Match[str] | None) -> tuple[str, re.Match[str] | None]:
+    """One line as it is sent, and what opened the code block that is open after it."""
     found = _FENCE.match(line)
-    if marker:
-        if found and found["marker"].startswith(marker) and not found["info"].strip():
-            return f"{found['before']}```", ""
-        return line.replace("```", _INVISIBLE.join("```")), marker
+    if opening is not None:
+        if found is not None and _closes(found, opening):
+            return f"{found['before']}```", None
+        return line.replace("```", _INVISIBLE.join("```")), opening
     if found is None or (found["marker"][0] == "`" and "`" in found["info"]):
-        return _SMALL_HEADING.sub("###", line, count=1), ""
+        return _SMALL_HEADING.sub("###", line, count=1), None
     language = _LANGUAGE.match(found["info"].strip())
-    return f"{found['before']}```{language[0] if language else ''}", found["marker"]
+    return f"{found['before']}```{language[0] if language else ''}", found
+
+
+def _closes(found: re.Match[str], opening: re.Match[str]) -> bool:
+    """Whether a line with a marker ends the code block: a longer one alone on it, quoted as deep, indented as little."""
+    if not found["marker"].startswith(opening["marker"]) or found["info"].strip():
+        return False
+    before, around = found["before"].expandtabs(4), opening["before"].expandtabs(4)
+    return before.count(">") == around.count(">") and len(before) < len(around) + 4

@@ -1,31 +1,47 @@
 """Answers as messages in a channel."""
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
 import discord
+from discord.http import handle_message_parameters
 
 from clawdbot.chat import Frame, Limits
+from clawdbot.errors import Forbidden, Unreachable, Unsure
 from clawdbot_discord.controls import controls
+from clawdbot_discord.landed import Sought, landed
+from clawdbot_discord.line import Line
 from clawdbot_discord.render import render
-from clawdbot_discord.settings import DiscordSettings
-from clawdbot_discord.translate import one_call
+from clawdbot_discord.translate import NO_REFERENCE, code_of
 
-Connected = Callable[[], discord.Client]
-"""The client that is logged in at present. Raises `Unreachable` when there is none."""
+LOOKED_THROUGH = 500
+"""So many messages of a channel are looked through for one that may have been posted, the newest first."""
+
+
+@dataclass(slots=True)
+class _Doubt:
+    """Sends of one part of which nobody knows whether they posted it."""
+
+    since: float
+    """When the first of them was made, seconds of `Clock.now`: what was tried before is settled."""
+    texts: set[str] = field(default_factory=set)
 
 
 class ChannelReply:
-    """A `Reply` in a channel, a thread or a private chat, to the message ``question`` (0: to none in particular)."""
+    """A `Reply` in a channel, a thread or a private chat, to the message ``question`` (0: to none in particular).
 
-    def __init__(self, connected: Connected, settings: DiscordSettings, channel: int, question: int = 0) -> None:
-        self._connected = connected
-        self._settings = settings
+    ``taken_up``: an earlier process may have sent parts of it.
+    """
+
+    def __init__(self, line: Line, channel: int, question: int = 0, *, taken_up: bool = False) -> None:
+        self._line = line
         self._channel = channel
         self._question = question
+        self._taken_up = taken_up
         self._begun = False
         """Whether something was sent: only the first part points at the question."""
+        self._doubts: dict[str, _Doubt] = {}
 
     @property
     def ref(self) -> str:
@@ -33,70 +49,108 @@ class ChannelReply:
 
     @property
     def limits(self) -> Limits:
-        return self._settings.limits(self._channel)
+        return self._line.settings.limits(self._channel)
 
     async def send(self, frame: Frame, key: str) -> "ChannelPost":
-        target = self._connected().get_partial_messageable(self._channel)
-        options = shown(frame)
-        if self._question and not self._begun:
+        sent = await self._look_up(frame, key) if self._nonce_forgotten(key) else None
+        if sent is None:
+            sent = await self._post(frame, key)
+        self._doubts.pop(key, None)
+        self._begun = True
+        return ChannelPost(self._line, self._channel, sent.id, key)
+
+    def post(self, ref: str) -> "ChannelPost":
+        self._begun = True
+        return ChannelPost(self._line, self._channel, int(ref))
+
+    async def typing(self) -> None:
+        async with self._line.call(self._channel) as client:
+            await client.get_partial_messageable(self._channel).typing()
+
+    async def _post(self, frame: Frame, key: str) -> discord.Message:
+        """Post a message whether or not it may point at the question. Raises `DeliveryError`."""
+        started = self._line.clock.now()
+        try:
+            try:
+                return await self._create(frame, key)
+            except Forbidden as error:
+                if code_of(error) not in NO_REFERENCE:
+                    raise
+                self._line.places.refuse_references(self._channel)
+            return await self._create(frame, key)
+        except Unsure:
+            self._doubts.setdefault(key, _Doubt(started)).texts.add(render(frame.text))
+            raise
+
+    async def _create(self, frame: Frame, key: str) -> discord.Message:
+        options = shown(frame, key)
+        if self._question and not self._begun and self._line.places.takes_references(self._channel):
             options["reference"] = discord.MessageReference(
                 message_id=self._question, channel_id=self._channel, fail_if_not_exists=False
             )
-        async with one_call(self._settings.call_timeout):
+        async with self._line.call(self._channel) as client:
             # A link preview that comes and goes moves the text below it: none before the last frame.
-            sent = await target.send(
+            return await client.get_partial_messageable(self._channel).send(
                 nonce=key, mention_author=False, suppress_embeds=not frame.state.lasting, files=files(frame), **options
             )
-        self._begun = True
-        return ChannelPost(self._connected, self._settings, self._channel, sent.id, sent)
 
-    def post(self, ref: str) -> "ChannelPost":
-        return ChannelPost(self._connected, self._settings, self._channel, int(ref))
+    def _nonce_forgotten(self, key: str) -> bool:
+        """Whether an earlier send of this part may be one that Discord would not recognise any more."""
+        clock, life = self._line.clock, self._line.settings.nonce_life
+        if key in self._doubts:
+            return clock.now() - self._doubts[key].since > life
+        asked = discord.utils.snowflake_time(self._question).timestamp()
+        return self._taken_up and clock.wall() - asked > life
 
-    async def typing(self) -> None:
-        target = self._connected().get_partial_messageable(self._channel)
-        async with one_call(self._settings.call_timeout):
-            await target.typing()
+    async def _look_up(self, frame: Frame, key: str) -> discord.Message | None:
+        """The message that an earlier send of this part has posted, from the channel. Raises `DeliveryError`."""
+        doubt = self._doubts.get(key) or _Doubt(0.0)
+        texts = frozenset(doubt.texts | {render(frame.text)}) - {""}
+        looked_at = self._line.clock.now()
+        after = discord.Object(self._question) if self._question else None
+        try:
+            async with self._line.call(self._channel) as client:
+                place = client.get_partial_messageable(self._channel)
+                history = place.history(limit=LOOKED_THROUGH, after=after, oldest_first=False)
+                me = client.user.id if client.user else 0
+                sought = Sought(me, key, texts, 0 if self._begun else self._question)
+                found = landed([message async for message in history], sought)
+        except Unsure as error:
+            raise Unreachable("Discord did not say what is in the channel.") from error
+        if found is None:
+            self._doubts[key] = _Doubt(looked_at)
+        return found
 
 
 class ChannelPost:
-    """A `Post` that everybody in the channel sees; ``sent`` is what Discord gave back when it was new."""
+    """A `Post` that everybody in the channel sees; ``key`` is the one that it was sent with, if that is known."""
 
-    def __init__(
-        self,
-        connected: Connected,
-        settings: DiscordSettings,
-        channel: int,
-        message: int,
-        sent: discord.Message | None = None,
-    ) -> None:
-        self._connected = connected
-        self._settings = settings
+    def __init__(self, line: Line, channel: int, message: int, key: str = "") -> None:
+        self._line = line
         self._channel = channel
         self._message = message
-        self._sent = sent
+        self._key = key
 
     @property
     def ref(self) -> str:
         return str(self._message)
 
     async def edit(self, frame: Frame) -> None:
-        options = shown(frame, clear=True)
+        options = shown(frame, self._key, clear=True)
         if frame.files:
             options["attachments"] = files(frame)
-        async with one_call(self._settings.call_timeout):
-            if self._sent is not None and frame.state.lasting and self._sent.flags.suppress_embeds:
-                await self._sent.edit(suppress=False, **options)
-                return
-            # `Message.edit` sends flags with every frame, which would bring the link previews back.
-            channel = self._connected().get_partial_messageable(self._channel)
-            await channel.get_partial_message(self._message).edit(**options)
+        if frame.state.lasting:
+            options["flags"] = discord.MessageFlags()
+        async with self._line.call(self._channel) as client:
+            # discord.py's own `edit` sends flags with every frame, which brings the link previews back, or with none.
+            with handle_message_parameters(allowed_mentions=client.allowed_mentions, **options) as params:
+                await client.http.edit_message(self._channel, self._message, params=params)
 
 
-def shown(frame: Frame, *, clear: bool = False) -> dict[str, Any]:
-    """Text and buttons of ``frame`` as discord.py's calls take them; with ``clear`` no buttons means to remove them."""
+def shown(frame: Frame, key: str = "", *, clear: bool = False) -> dict[str, Any]:
+    """Text and buttons of the part ``key`` as discord.py's calls take them; ``clear``: no buttons means remove them."""
     options: dict[str, Any] = {"content": render(frame.text)}
-    buttons = controls(frame)
+    buttons = controls(frame, key)
     if buttons is not None or clear:
         options["view"] = buttons
     return options

@@ -53,6 +53,8 @@ class DiscordSettings(BaseModel):
 
     lookback: NonNegativeFloat = 900.0
     """How old a message may be that was missed and is fetched after a gap or a restart; 0 fetches none."""
+    nonce_life: NonNegativeFloat = 60.0
+    """For how long Discord certainly knows a message that is sent again; it says "a few minutes"."""
     call_timeout: PositiveFloat = 20.0
     """How long a call may go without an answer."""
     keep_warm: NonNegativeFloat = 50.0

@@ -21,6 +21,10 @@ from clawdbot.errors import (
 from clawdbot_discord.settings import PORTAL
 
 ALREADY_ACKNOWLEDGED = 40060
+CLOSING = frozenset({10003, 50001, 50007, 50013, 50278})
+"""Codes that hold for a whole channel: unknown, no access, blocked by the user, no permission, no guild in common."""
+NO_REFERENCE = frozenset({160002, 160009})
+"""Codes for a message that may not point at another one: the bot may not read the channel's history."""
 _TOKEN_REFUSED = 4004
 
 
@@ -44,6 +48,11 @@ async def one_call(seconds: float) -> AsyncIterator[None]:
         raise Unreachable("Discord cannot be reached.") from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise Unsure("Discord did not answer.") from error
+
+
+def code_of(error: DeliveryError) -> int:
+    """Discord's own number for what `one_call` has translated; 0 for none."""
+    return error.__cause__.code if isinstance(error.__cause__, discord.HTTPException) else 0
 
 
 @contextmanager

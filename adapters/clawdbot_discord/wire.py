@@ -24,7 +24,14 @@ KEEP_ALIVE = 300.0
 """Seconds that an idle connection is kept; Discord closes it earlier when it likes."""
 UNSAID, UNSAID_BY_FRONT = 1.0, 60.0
 """Seconds to wait after a refusal that does not say how long; the front's refusals last."""
+UNSAID_OF_OLD = 20.0
+"""The same for edits of messages older than an hour, of which a few in 20 s were seen to be taken."""
+OLD_MESSAGE = 30046
 _NO_EFFECT, _PERHAPS = (500, 502, 503), (504, 520, 522, 524)
+
+
+class Crowded(Limited):
+    """Everybody together has written too much there: it holds for every kind of call in the place."""
 
 
 class Connector(aiohttp.TCPConnector):
@@ -133,7 +140,11 @@ def refusal(body: bytes, headers: Mapping[str, str]) -> Limited:
     header = headers.get("Retry-After")
     if not isinstance(said, dict):
         return Limited(_seconds(header, UNSAID_BY_FRONT), everywhere=True)
-    return Limited(_seconds(said.get("retry_after"), header, UNSAID), everywhere=bool(said.get("global")))
+    unsaid = UNSAID_OF_OLD if said.get("code") == OLD_MESSAGE else UNSAID
+    seconds = _seconds(said.get("retry_after"), header, unsaid)
+    if headers.get("X-RateLimit-Scope") == "shared":
+        return Crowded(seconds)
+    return Limited(seconds, everywhere=bool(said.get("global")))
 
 
 def _seconds(*said: object) -> float:

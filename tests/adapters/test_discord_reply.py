@@ -6,11 +6,14 @@ import pytest
 
 from clawdbot.chat import File, Frame, Rate, Reply, State
 from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
+from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.contract import Ears, running
-from clawdbot.testing.discord import DiscordHarness, Post, Rates, SimDiscord
+from clawdbot.testing.discord import DiscordHarness, Post, Rates, Shown, SimDiscord
 from clawdbot.testing.faults import Fault, Trouble
-from clawdbot_discord import DiscordAdapter, DiscordSettings
-from clawdbot_discord.controls import CONTROLS, STOP
+from clawdbot_discord import DiscordAdapter
+from clawdbot_discord.controls import CONTROLS, control_of
+
+from .discord_bot import settings_for
 
 GROWING = Frame("A heron", State.STREAMING)
 DONE = Frame("A heron is a bird.", State.FINAL)
@@ -33,11 +36,15 @@ class Scene:
         return post
 
 
+def controls_of(shown: Shown) -> list[str | None]:
+    """What the buttons of a message are for."""
+    return [control_of(button) for button in shown.buttons]
+
+
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
     def build(sim: SimDiscord) -> DiscordAdapter:
-        given = {"api_url": sim.rest_url, "gateway_url": sim.gateway_url, "keep_warm": 0.0, "call_timeout": 0.2}
-        return DiscordAdapter(DiscordSettings.model_validate({"token": sim.token, **given}))
+        return DiscordAdapter(settings_for(sim))
 
     sim = SimDiscord(rates=Rates(whole_bot=Rate(1000, 1.0)))
     harness = DiscordHarness(build, CONTROLS, sim)
@@ -85,7 +92,7 @@ async def test_nobody_is_pinged_by_an_edit(scene: Scene) -> None:
 
 async def test_a_part_is_sent_once_however_often_it_is_tried(scene: Scene) -> None:
     """The key is Discord's nonce: after a time-out the same send finds the message that is there already."""
-    scene.sim.faults.add("POST message", Fault(Trouble.TIMEOUT_AFTER, 1.0))
+    scene.sim.faults.add("POST message", Fault(Trouble.TIMEOUT_AFTER, 0.05))
     with pytest.raises(Unsure):
         await scene.reply.send(GROWING, "part-0")
     post = await scene.reply.send(GROWING, "part-0")
@@ -96,19 +103,34 @@ async def test_stop_is_below_the_last_part_only(scene: Scene) -> None:
     first = await scene.reply.send(GROWING, "part-0")
     await first.edit(Frame("A heron", State.STREAMING, last=False))
     await scene.reply.send(Frame("is a bird", State.STREAMING), "part-1")
-    assert [post.now.buttons for post in scene.sim.answers(scene.sim.channel)] == [(), (STOP,)]
+    assert [controls_of(post.now) for post in scene.sim.answers(scene.sim.channel)] == [[], ["stop"]]
 
 
-@pytest.mark.parametrize("state", [State.FINAL, State.STOPPED, State.INTERRUPTED, State.FAILED])
+@pytest.mark.parametrize("state", [State.FINAL, State.STOPPED, State.FAILED])
 async def test_a_finished_answer_has_no_controls(scene: Scene, state: State) -> None:
     post = await scene.reply.send(GROWING, "part-0")
     await post.edit(Frame("A heron", state))
-    assert [shown.buttons for shown in scene.answer.history] == [(STOP,), ()]
+    assert [controls_of(shown) for shown in scene.answer.history] == [["stop"], []]
+
+
+async def test_an_interrupted_answer_can_be_continued(scene: Scene) -> None:
+    """Below its last part only, also when a new process marks what an earlier one has sent."""
+    post = await scene.reply.send(GROWING, "part-0")
+    again = scene.adapter.reply(scene.reply.ref).post(post.ref)
+    await again.edit(Frame("A heron", State.INTERRUPTED, last=False))
+    await again.edit(Frame("A heron", State.INTERRUPTED))
+    assert [controls_of(shown) for shown in scene.answer.history] == [["stop"], [], ["continue"]]
 
 
 async def test_a_notice_can_be_stopped_too(scene: Scene) -> None:
     await scene.reply.send(Frame("Two others are before you.", State.WAITING), "part-0")
-    assert scene.answer.now.buttons == (STOP,)
+    assert controls_of(scene.answer.now) == ["stop"]
+
+
+async def test_link_previews_come_also_when_another_process_has_begun(scene: Scene) -> None:
+    post = await scene.reply.send(Frame("See https://herons.example", State.STREAMING), "part-0")
+    await scene.adapter.reply(scene.reply.ref).post(post.ref).edit(Frame("See https://herons.example", State.FINAL))
+    assert [shown.previews for shown in scene.answer.history] == [False, True]
 
 
 async def test_link_previews_come_with_the_last_frame(scene: Scene) -> None:
@@ -196,6 +218,28 @@ async def test_a_long_wait_is_given_as_it_is(scene: Scene) -> None:
     assert refusal.value.retry_after == 14_000.0
 
 
+async def test_an_old_answer_ends_though_few_of_its_edits_are_taken(clock: ManualClock) -> None:
+    """Discord rations edits of messages older than an hour and says how long to wait; what is there stays whole."""
+
+    def build(sim: SimDiscord) -> DiscordAdapter:
+        return DiscordAdapter(settings_for(sim), clock)
+
+    harness = DiscordHarness(build, CONTROLS, SimDiscord(clock=clock))
+    async with harness, running(harness) as ears:
+        harness.say("Tell me all about herons.")
+        _, reply = await ears.question()
+        post = await reply.send(GROWING, "part-0")
+        await clock.advance(3601)
+        for number in range(3):
+            await post.edit(Frame(f"A heron {number}", State.STREAMING))
+        with pytest.raises(Limited) as refusal:
+            await post.edit(DONE)
+        await clock.advance(refusal.value.retry_after)
+        await post.edit(DONE)
+        assert refusal.value.retry_after == 20.0
+        assert harness.screen() == [DONE.text]
+
+
 @pytest.mark.parametrize(
     ("trouble", "kind"),
     [
@@ -212,7 +256,7 @@ async def test_what_goes_wrong_on_the_way_has_its_name(
 ) -> None:
     """Known at once, without tries in secret; whoever asked may try again, and an edit then is right in any case."""
     post = await scene.reply.send(GROWING, "part-0")
-    scene.sim.faults.add("PATCH message", Fault(trouble, 0.5))
+    scene.sim.faults.add("PATCH message", Fault(trouble, 0.05))
     with pytest.raises(kind):
         await post.edit(DONE)
     assert len(scene.sim.calls_of("PATCH message")) == 1
@@ -238,6 +282,75 @@ async def test_a_place_where_the_bot_may_not_write_is_forbidden(scene: Scene, co
     scene.sim.channel.closed = code
     with pytest.raises(Forbidden):
         await scene.reply.send(GROWING, "part-0")
+
+
+async def test_where_the_bot_may_not_write_nothing_is_tried_until_somebody_speaks_to_it(scene: Scene) -> None:
+    """Ten thousand refused calls in ten minutes shut a bot out of Discord altogether."""
+    post = await scene.reply.send(GROWING, "part-0")
+    scene.sim.channel.closed = 50013
+    with pytest.raises(Forbidden):
+        await post.edit(DONE)
+    refused = len(scene.sim.calls)
+    for call in (post.edit(DONE), scene.reply.send(DONE, "part-1"), scene.reply.typing()):
+        with pytest.raises(Forbidden):
+            await call
+    assert len(scene.sim.calls) == refused
+    scene.sim.channel.closed = 0
+    scene.sim.say(scene.sim.channel, "And now?")
+    _, reply = await scene.ears.question(1)
+    await reply.send(DONE, "part-2")
+
+
+async def test_other_channels_are_open_all_the_while(scene: Scene) -> None:
+    scene.sim.channel.closed = 50013
+    with pytest.raises(Forbidden):
+        await scene.reply.send(GROWING, "part-0")
+    other = scene.sim.add_channel("birds")
+    await scene.adapter.reply(f"{other.id}:0").send(GROWING, "part-0")
+    assert [post.text for post in scene.sim.answers(other)] == [GROWING.text]
+
+
+async def test_a_deleted_message_closes_nothing(scene: Scene) -> None:
+    post = await scene.reply.send(GROWING, "part-0")
+    scene.sim.delete_question(scene.answer)
+    with pytest.raises(Gone):
+        await post.edit(DONE)
+    await scene.reply.send(DONE, "part-1")
+    assert scene.answer.text == DONE.text
+
+
+async def test_where_earlier_messages_may_not_be_read_the_answer_points_at_none(scene: Scene) -> None:
+    """Discord refuses a reference without that permission; a question there is answered all the same."""
+    scene.sim.channel.history_hidden = True
+    await scene.reply.send(DONE, "part-0")
+    assert (scene.answer.text, scene.answer.replies_to) == (DONE.text, None)
+    scene.sim.say(scene.sim.channel, "And an egret?")
+    _, reply = await scene.ears.question(1)
+    await reply.send(DONE, "part-1")
+    assert [call.code for call in scene.sim.calls_of("POST message")] == [160002, 0, 0]
+
+
+async def test_a_crowded_channel_gets_no_call_of_any_kind(scene: Scene) -> None:
+    """The limit is one for all who write there and for all that they do; no header tells of it."""
+    post = await scene.reply.send(GROWING, "part-0")
+    scene.sim.channel.crowded_until = scene.sim.clock.now() + 30.0
+    with pytest.raises(Limited) as refusal:
+        await post.edit(DONE)
+    assert refusal.value.retry_after == pytest.approx(30.0, abs=1.0)
+    assert not refusal.value.everywhere
+    refused = len(scene.sim.calls)
+    for call in (post.edit(DONE), scene.reply.send(DONE, "part-1"), scene.reply.typing()):
+        with pytest.raises(Limited) as refusal:
+            await call
+        assert 25.0 < refusal.value.retry_after < 30.0
+    assert len(scene.sim.calls) == refused
+
+
+async def test_a_refused_typing_sign_is_a_refusal_like_others(scene: Scene) -> None:
+    scene.sim.faults.add("POST typing", Fault(Trouble.LIMITED, 3.5))
+    with pytest.raises(Limited) as refusal:
+        await scene.reply.typing()
+    assert refusal.value.retry_after == 3.5
 
 
 async def test_an_empty_message_is_rejected(scene: Scene) -> None:

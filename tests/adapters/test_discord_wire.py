@@ -4,7 +4,7 @@ import discord
 import pytest
 from yarl import URL
 
-from clawdbot_discord.wire import Allowance, redirected, refusal
+from clawdbot_discord.wire import Allowance, Crowded, redirected, refusal
 
 API, GATEWAY = "http://127.0.0.1:8080/api/v10", "ws://127.0.0.1:7878/"
 
@@ -46,6 +46,7 @@ def test_other_hosts_are_left_alone() -> None:
         ('{"retry_after": 3.5, "global": false}', "4", 3.5, False),
         ('{"retry_after": 3.5, "global": true}', "4", 3.5, True),
         ('{"message": "slow down"}', "4", 4.0, False),
+        ('{"code": 30046}', None, 20.0, False),
         ('{"retry_after": null}', None, 1.0, False),
         ('{"retry_after": "soon"}', "Wed, 21 Oct 2026 07:28:00 GMT", 1.0, False),
         ('{"retry_after": Infinity}', None, 1.0, False),
@@ -59,6 +60,12 @@ def test_a_refusal_says_how_long_and_for_whom(body: str, header: str | None, wai
     """Whatever its body and header hold: an answer must not end for what they lack."""
     refused = refusal(body.encode(), {"Retry-After": header} if header else {})
     assert (refused.retry_after, refused.everywhere) == (wait, everywhere)
+
+
+def test_a_refusal_for_all_who_write_in_a_channel_is_told_apart() -> None:
+    body = b'{"retry_after": 0.3, "global": false, "code": 20028}'
+    assert isinstance(refusal(body, {"X-RateLimit-Scope": "shared"}), Crowded)
+    assert not isinstance(refusal(body, {"X-RateLimit-Scope": "user"}), Crowded)
 
 
 async def test_a_bucket_that_is_not_known_yet_takes_every_call() -> None:

@@ -11,7 +11,7 @@ from clawdbot.chat import Event, Frame, Message, Post, Pressed, Reply, State
 from clawdbot.clock import SystemClock
 from clawdbot_discord.backlog import Backlog
 from clawdbot_discord.client import Session
-from clawdbot_discord.controls import STOP
+from clawdbot_discord.line import Line
 from clawdbot_discord.settings import DiscordSettings
 
 
@@ -62,7 +62,8 @@ def echo() -> Echo:
 @pytest.fixture
 async def simcord_bot(echo: Echo) -> AsyncIterator[Session]:
     """The client that SimCord's own fixture brings online; it puts another HTTP client into it."""
-    session = Session(echo.receive, DiscordSettings(token=SecretStr("t")), SystemClock(), lambda: session, Backlog())
+    line = Line(DiscordSettings(token=SecretStr("t")), SystemClock())
+    line.client = session = Session(echo.receive, line, Backlog())
     connector = session.http.connector
     yield session
     await connector.close()
@@ -121,7 +122,7 @@ async def test_the_other_commands_are_there(stage: Stage, name: str) -> None:
 async def test_stop_can_be_pressed_and_goes(stage: Stage) -> None:
     await stage.ada.send(stage.channel, f"{mention(stage.env)} wait")
     pressed = stage.last
-    result = await stage.ada.click(pressed, custom_id=STOP)
+    result = await stage.ada.click(pressed, label="Stop")
     assert result.acknowledged
     event = stage.echo.heard[-1]
     assert isinstance(event, Pressed)

@@ -243,6 +243,55 @@ async def test_a_nonce_is_forgotten_after_some_minutes(timed: Bare, clock: Manua
     assert len(timed.sim.answers(timed.sim.channel)) == 2
 
 
+async def test_nobody_is_told_a_nonce_later(bare: Bare) -> None:
+    """It is in the answer to the send, and in no message that is read back."""
+    sent = (await bare.send("hi", nonce="7", enforce_nonce=True))[1]
+    (read,) = (await bare.call("GET", f"/channels/{bare.sim.channel.id}/messages"))[1]
+    assert (sent["nonce"], read["id"], "nonce" in read) == ("7", sent["id"], False)
+
+
+async def test_edits_of_old_messages_are_rationed(timed: Bare, clock: ManualClock) -> None:
+    """Without a word about it in the headers before."""
+    message = (await timed.send("hi"))[1]["id"]
+    await clock.advance(3601)
+    answers = [await timed.edit(message, f"text {number}") for number in range(4)]
+    assert [answer[0] for answer in answers] == [200, 200, 200, 429]
+    assert (answers[3][1]["code"], answers[3][1]["retry_after"]) == (30046, 20.0)
+    await clock.advance(20)
+    assert (await timed.edit(message, "text 5"))[0] == 200
+
+
+async def test_a_crowded_channel_takes_neither_messages_nor_edits(timed: Bare, clock: ManualClock) -> None:
+    message = (await timed.send("hi"))[1]["id"]
+    timed.sim.channel.crowded_until = clock.now() + 3.0
+    answers = [await timed.send("and again"), await timed.edit(message, "hello")]
+    assert [(answer[0], answer[1]["code"], answer[1]["retry_after"]) for answer in answers] == 2 * [(429, 20028, 3.0)]
+    assert {answer[2]["X-RateLimit-Scope"] for answer in answers} == {"shared"}
+    await clock.advance(3.0)
+    assert (await timed.send("and again"))[0] == 200
+
+
+async def test_without_the_permission_for_it_earlier_messages_are_hidden(bare: Bare) -> None:
+    asked = bare.sim.say(bare.sim.channel, "hi")
+    bare.sim.channel.history_hidden = True
+    reference = {"message_id": asked.id, "channel_id": bare.sim.channel.id, "fail_if_not_exists": False}
+    status, body, _ = await bare.send("hello", message_reference=reference)
+    assert (status, body["code"]) == (403, 160002)
+    assert (await bare.call("GET", f"/channels/{bare.sim.channel.id}/messages"))[1] == []
+
+
+async def test_messages_are_read_before_and_after_others(bare: Bare) -> None:
+    ids = [str(bare.sim.say(bare.sim.channel, str(number)).id) for number in range(4)]
+    path = f"/channels/{bare.sim.channel.id}/messages"
+
+    async def read(query: str) -> list[str]:
+        return [message["id"] for message in (await bare.call("GET", f"{path}?{query}"))[1]]
+
+    assert await read(f"after={ids[0]}&limit=2") == [ids[2], ids[1]]
+    assert await read(f"before={ids[3]}&limit=2") == [ids[2], ids[1]]
+    assert await read("limit=1") == [ids[3]]
+
+
 async def test_a_reply_to_nothing_is_refused_unless_it_does_not_matter(bare: Bare) -> None:
     nothing = {"message_id": 1, "channel_id": bare.sim.channel.id}
     assert (await bare.send("hi", message_reference=nothing))[0] == 400

@@ -12,7 +12,7 @@ from clawdbot.testing.faults import Fault, Trouble
 
 
 class DiscordHarness:
-    """A `Harness`: ``build`` makes the adapter for a simulated Discord, ``buttons`` names its controls.
+    """A `Harness`: ``build`` makes the adapter for a simulated Discord; ``buttons``: its controls by how ids begin.
 
     Place 0 is a guild's channel, 1 a thread under it, 2 a private chat.
     """
@@ -49,7 +49,8 @@ class DiscordHarness:
         return [post.text for post in self.sim.answers(self._places[place])]
 
     def controls(self, place: int = 0) -> list[str]:
-        return [self._buttons[button] for button in self._last(place).now.buttons]
+        shown = self._last(place).now.buttons
+        return [name for button in shown for start, name in self._buttons.items() if f"{button}:".startswith(start)]
 
     def press(self, control: str, place: int = 0) -> None:
         button = next(key for key, value in self._buttons.items() if value == control)

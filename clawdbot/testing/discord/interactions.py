@@ -48,10 +48,14 @@ class Interactions:
         return self._start(COMMAND, channel, user, data, None)
 
     def press(self, channel: Channel, post: Post, custom_id: str, user: User) -> Interaction:
-        """``user`` presses a button. Raises LookupError when ``post`` does not show it."""
-        if custom_id not in post.now.buttons:
+        """``user`` presses the button that is called so, or so with more behind a colon.
+
+        Raises LookupError when ``post`` does not show it.
+        """
+        found = next((button for button in post.now.buttons if f"{button}:".startswith(f"{custom_id}:")), None)
+        if found is None:
             raise LookupError(f"The message shows {post.now.buttons}, not {custom_id!r}.")
-        return self._start(BUTTON, channel, user, {"custom_id": custom_id, "component_type": 2}, post)
+        return self._start(BUTTON, channel, user, {"custom_id": found, "component_type": 2}, post)
 
     def acknowledge(self, number: int, token: str, body: Json, files: Files) -> tuple[Interaction, Json | None]:
         """The callback, and the message that it made, if any. Raises `Refusal`."""

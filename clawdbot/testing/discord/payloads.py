@@ -105,7 +105,7 @@ def of_channel(channel: Channel, members: tuple[User, ...] = ()) -> Json:
 
 
 def of_post(post: Post, channel: Channel, *, mentions: tuple[User, ...], roles: tuple[int, ...], wall: float) -> Json:
-    """A message object. ``wall``: when it was posted, seconds since the epoch."""
+    """A message object as it is kept: without its nonce. ``wall``: when it was posted, seconds since the epoch."""
     look = post.now
     flags = EPHEMERAL * (post.only_for is not None) | LOADING * look.thinking | NO_PREVIEWS * (not look.previews)
     body: Json = {
@@ -126,8 +126,6 @@ def of_post(post: Post, channel: Channel, *, mentions: tuple[User, ...], roles: 
         "components": [_of_row(look.buttons)] if look.buttons else [],
         "flags": flags,
     }
-    if post.nonce is not None:
-        body["nonce"] = post.nonce
     if post.replies_to:
         body["message_reference"] = {"channel_id": str(channel.id), "message_id": str(post.replies_to)}
         if channel.guild:

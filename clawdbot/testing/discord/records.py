@@ -72,6 +72,10 @@ class Channel:
     closed: int = 0
     """The error code with which the bot may not write here (50013, 50007, 50001), else 0."""
     gone: bool = False
+    history_hidden: bool = False
+    """Whether the bot lacks the permission to read earlier messages, and with it to point at them."""
+    crowded_until: float = 0.0
+    """Seconds of the platform's clock until which nobody may write here, since all together wrote too much."""
     posts: dict[int, Post] = field(default_factory=dict)
 
     @property

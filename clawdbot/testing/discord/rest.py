@@ -17,6 +17,7 @@ from clawdbot.testing.discord.world import Refusal, World
 from clawdbot.testing.faults import Fault, Faults, Trouble
 
 PREFIX = "/api/v10"
+CROWDED, OLD_MESSAGE = 20028, 30046
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +129,28 @@ class Rest:
             return _limited(verdict.reset_after, everywhere=True)
         if window is not None and not (verdict := window.take(now)).granted:
             return _limited(verdict.reset_after)
+        if refused := self._refused_in_channel(route, asked):
+            return refused
         try:
             return route.do(asked)
         except Refusal as refusal:
             return Answer({"message": refusal.text, "code": refusal.code}, refusal.status)
+
+    def _refused_in_channel(self, route: Route, asked: Asked) -> Answer | None:
+        """The limits that no header tells of: of all who write in a channel, and of edits of old messages."""
+        channel = self.world.channels.get(int(asked.at.get("channel", 0)))
+        if channel is None or route.kind not in ("sends", "edits"):
+            return None
+        now = self.world.clock.now()
+        if channel.crowded_until > now:
+            text = "The write action you are performing on the channel has hit the write rate limit."
+            return _limited(channel.crowded_until - now, code=CROWDED, text=text)
+        post = channel.posts.get(int(asked.at.get("message", 0)))
+        window = self.windows.of("old edits", str(channel.id))
+        if post is None or window is None or not self.world.is_old(post) or (verdict := window.take(now)).granted:
+            return None
+        text = "Maximum number of edits to messages older than 1 hour reached. Try again later."
+        return _limited(verdict.reset_after, code=OLD_MESSAGE, text=text)
 
     def _refused_on_purpose(self, fault: Fault, window: Window | None) -> Answer:
         if fault.trouble is Trouble.LIMITED:
@@ -180,14 +199,15 @@ class Rest:
     def _history(self, asked: Asked) -> Answer:
         channel = self.world.channel(int(asked.at["channel"]))
         after, count = int(asked.query.get("after", 0)), int(asked.query.get("limit", 50))
-        posts = [post for post in channel.screen if post.id > after]
+        before = int(asked.query.get("before", 1 << 63))
+        posts = [post for post in channel.screen if after < post.id < before and not channel.history_hidden]
         posts = posts[:count] if after else posts[-count:]
         return Answer([self.world.message_json(channel, post) for post in reversed(posts)])
 
     def _send(self, asked: Asked) -> Answer:
         channel = self.world.channel(int(asked.at["channel"]))
         post, repeated = self.world.create(channel, asked.body, asked.files)
-        return Answer(self.world.message_json(channel, post), repeated=repeated)
+        return Answer(self.world.new_message_json(channel, post), repeated=repeated)
 
     def _edit(self, asked: Asked) -> Answer:
         channel = self.world.channel(int(asked.at["channel"]))
@@ -217,9 +237,10 @@ class Rest:
         return Answer(self.interactions.read(str(asked.at["token"]), str(asked.at["which"])))
 
 
-def _limited(seconds: float, *, everywhere: bool = False) -> Answer:
-    text = "You are being rate limited."
-    return Answer({"message": text, "retry_after": round(seconds, 3), "global": everywhere, "code": 0}, 429)
+def _limited(
+    seconds: float, *, everywhere: bool = False, code: int = 0, text: str = "You are being rate limited."
+) -> Answer:
+    return Answer({"message": text, "retry_after": round(seconds, 3), "global": everywhere, "code": code}, 429)
 
 
 def _breaks(fault: Fault | None) -> bool:
@@ -261,7 +282,8 @@ def _response(answer: Answer, route: Route, window: Window | None, clock: Clock)
         headers |= _headers(verdict, route, clock)
     if answer.status == 429:
         headers["Retry-After"] = str(answer.body["retry_after"])
-        headers["X-RateLimit-Scope"] = "global" if answer.body["global"] else "user"
+        scope = "shared" if answer.body["code"] == CROWDED else "user"
+        headers["X-RateLimit-Scope"] = "global" if answer.body["global"] else scope
         if answer.body["global"]:
             headers["X-RateLimit-Global"] = "true"
     if answer.body is None:

@@ -15,7 +15,7 @@ from clawdbot.testing.discord.payloads import Json
 from clawdbot.testing.discord.records import Call, Channel, Interaction, Post, User
 from clawdbot.testing.discord.rest import PREFIX, Rest
 from clawdbot.testing.discord.windows import Rates, Windows
-from clawdbot.testing.discord.world import World
+from clawdbot.testing.discord.world import NONCE_LIFE, World
 from clawdbot.testing.faults import Faults
 
 TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.simulated.abcdefghijklmnopqrstuvwxyz012"
@@ -27,8 +27,8 @@ class SimDiscord:
 
     ``async with SimDiscord() as sim:`` serves on a free local port; point the bot at ``sim.rest_url`` and
     ``sim.gateway_url``. ``rtt`` is the round trip of every call in seconds: half of it passes before the call has its
-    effect, and events travel for half of it too. There is one guild with the channel ``sim.channel`` and one person,
-    ``sim.user``.
+    effect, and events travel for half of it too. A nonce is recognised for ``nonce_life`` seconds. There is one guild
+    with the channel ``sim.channel`` and one person, ``sim.user``.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class SimDiscord:
         token: str = TOKEN,
         message_content: bool = True,
         heartbeat: float = 41.25,
+        nonce_life: float = NONCE_LIFE,
     ) -> None:
         self.clock = clock or SystemClock()
         self.faults = faults or Faults()
@@ -48,6 +49,7 @@ class SimDiscord:
         allowed = MESSAGE_CONTENT if message_content else 0
         self.gateway = Gateway(self.clock, token, allowed_intents=allowed, heartbeat=heartbeat, rtt=rtt)
         self.world = World(self.clock, self._emit)
+        self.world.nonce_life = nonce_life
         self.interactions = Interactions(self.world)
         self.windows = Windows(rates or Rates())
         self._rest = Rest(self.world, self.interactions, self.windows, self.faults, token=token, rtt=rtt)
@@ -157,7 +159,10 @@ class SimDiscord:
         return self.interactions.slash(channel, name, user or self.user, options)
 
     def press(self, post: Post, custom_id: str, user: User | None = None) -> Interaction:
-        """A person presses a button. Raises LookupError when the message does not show it."""
+        """A person presses the button whose id that is, or begins with it and a colon.
+
+        Raises LookupError when the message does not show it.
+        """
         return self.interactions.press(self.world.channels[post.channel], post, custom_id, user or self.user)
 
     def answers(self, channel: Channel) -> list[Post]:

@@ -38,6 +38,7 @@ class Window:
 
 
 IN_A_CHANNEL, IN_AN_INTERACTION, IN_ALL = Rate(5, 5.0), Rate(5, 2.0), Rate(50, 1.0)
+OLD_IN_A_CHANNEL = Rate(3, 20.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Rates:
     typing: Rate = IN_A_CHANNEL
     webhook: Rate = IN_AN_INTERACTION
     whole_bot: Rate = IN_ALL
+    old_edits: Rate = OLD_IN_A_CHANNEL
+    """Edits in one channel of messages older than an hour."""
 
 
 @dataclass(slots=True)
@@ -69,5 +72,6 @@ class Windows:
             "edits": self.rates.edits,
             "typing": self.rates.typing,
             "webhook": self.rates.webhook,
+            "old edits": self.rates.old_edits,
         }.get(kind)
         return self._by_key.setdefault((kind, place), Window(rate)) if rate else None

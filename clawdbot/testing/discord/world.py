@@ -15,7 +15,9 @@ MESSAGE_SIZE = 2000
 """Code points in one message."""
 NONCE_SIZE = 25
 NONCE_LIFE = 300.0
-"""For how many seconds a repeated nonce is recognised ("the past few minutes")."""
+"""For how many seconds a repeated nonce is recognised ("the past few minutes"), unless told otherwise."""
+OLD = 3600.0
+"""Seconds after which edits of a message are rationed."""
 
 Emit = Callable[[str, Json, Channel | None], None]
 """Tells the gateway about an event: its name, its data, where it happened (None: everywhere)."""
@@ -44,6 +46,7 @@ class World:
         self.bot_role = self.new_id()
         self.users: dict[int, User] = {self.bot.id: self.bot}
         self.channels: dict[int, Channel] = {}
+        self.nonce_life = NONCE_LIFE
 
     def new_id(self) -> int:
         return payloads.snowflake(self.clock.wall(), next(self._count))
@@ -67,6 +70,10 @@ class World:
         channel = Channel(self.new_id(), user.name, guild=0, member=user.id)
         self.channels[channel.id] = channel
         return channel
+
+    def is_old(self, post: Post) -> bool:
+        """Whether edits of ``post`` are rationed."""
+        return self.clock.wall() - _posted_at(post) > OLD
 
     def channel(self, number: int) -> Channel:
         """A channel that the bot names. Raises `Refusal`."""
@@ -144,14 +151,17 @@ class World:
         """``post`` as Discord sends it, with the message that it replies to."""
         mentions = tuple(user for user in self.users.values() if f"<@{user.id}>" in post.text)
         roles = (self.bot_role,) if f"<@&{self.bot_role}>" in post.text else ()
-        wall = ((post.id >> 22) + payloads.EPOCH_MS) / 1000
-        body = payloads.of_post(post, channel, mentions=mentions, roles=roles, wall=wall)
+        body = payloads.of_post(post, channel, mentions=mentions, roles=roles, wall=_posted_at(post))
         if nested and post.replies_to:
             answered = channel.posts.get(post.replies_to)
             body["referenced_message"] = None
             if answered and not answered.deleted:
                 body["referenced_message"] = self.message_json(channel, answered, nested=False)
         return body
+
+    def new_message_json(self, channel: Channel, post: Post) -> Json:
+        """``post`` as Discord sends it once, when it is new: with its nonce, which is kept nowhere."""
+        return self.message_json(channel, post) | ({} if post.nonce is None else {"nonce": post.nonce})
 
     def who(self, user: User, channel: Channel) -> Json:
         """How an event names the one who caused it: a member in a guild, else a user."""
@@ -196,14 +206,14 @@ class World:
     def _tell(self, event: str, channel: Channel, post: Post) -> None:
         if post.only_for is not None:
             return
-        data = self.message_json(channel, post)
+        data = self.new_message_json(channel, post) if event == "MESSAGE_CREATE" else self.message_json(channel, post)
         if channel.guild:
             member = payloads.of_member(post.author, [], self.clock.wall())
             data |= {"guild_id": str(channel.guild), "member": {key: member[key] for key in member if key != "user"}}
         self.emit(event, data, channel)
 
     def _by_nonce(self, channel: Channel, nonce: str) -> Post | None:
-        since = self.clock.now() - NONCE_LIFE
+        since = self.clock.now() - self.nonce_life
         for post in reversed(channel.posts.values()):
             if post.nonce == nonce and post.author == self.bot and post.history[0].at >= since:
                 return post
@@ -212,6 +222,8 @@ class World:
     def _referenced(self, channel: Channel, reference: Json | None) -> int | None:
         if reference is None:
             return None
+        if channel.history_hidden:
+            raise Refusal(403, 160002, "Cannot reply without permission to read message history")
         answered = channel.posts.get(int(reference["message_id"]))
         if answered and not answered.deleted:
             return answered.id
@@ -231,6 +243,11 @@ def _content(body: Json) -> str:
     if len(text) > MESSAGE_SIZE:
         raise Refusal(400, 50035, "Invalid Form Body: content: Must be 2000 or fewer in length.")
     return text
+
+
+def _posted_at(post: Post) -> float:
+    """When it was posted, seconds since the epoch."""
+    return ((post.id >> 22) + payloads.EPOCH_MS) / 1000
 
 
 def _buttons(body: Json) -> tuple[str, ...]:

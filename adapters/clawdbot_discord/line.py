@@ -1,0 +1,41 @@
+"""What all replies of one adapter share: the session of the moment, and what earlier calls have taught."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import discord
+
+from clawdbot.clock import Clock
+from clawdbot.errors import Forbidden, Gone, Unreachable
+from clawdbot_discord.places import Places
+from clawdbot_discord.settings import DiscordSettings
+from clawdbot_discord.translate import CLOSING, code_of, one_call
+from clawdbot_discord.wire import Crowded
+
+
+class Line:
+    """The way to Discord; it outlives the sessions."""
+
+    def __init__(self, settings: DiscordSettings, clock: Clock) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.places = Places()
+        self.client: discord.Client | None = None
+        """The client that is logged in at present."""
+
+    @asynccontextmanager
+    async def call(self, channel: int) -> AsyncIterator[discord.Client]:
+        """Around one call in ``channel``. Raises `DeliveryError`, where it is known to be refused without a call."""
+        self.places.check(channel, self.clock.now())
+        if self.client is None:
+            raise Unreachable("There is no connection to Discord at present.")
+        try:
+            async with one_call(self.settings.call_timeout):
+                yield self.client
+        except Crowded as refusal:
+            self.places.crowd(channel, self.clock.now() + refusal.retry_after)
+            raise
+        except (Forbidden, Gone) as error:
+            if code_of(error) in CLOSING:
+                self.places.close(channel, error)
+            raise
