@@ -197,6 +197,11 @@ class Tuning(Report):
     left_out: Sequence[LeftOut]
 
 
+def figure(value: float | None) -> str:
+    """A time or a speed for people: one digit after the point where it counts, "-" for what never came."""
+    return "-" if value is None else f"{value:,.{1 if abs(value) < 100 else 0}f}"
+
+
 Kind = Ttft | Load | Turns | Delivery | Overhead | Tuning
 
 

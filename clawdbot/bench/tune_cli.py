@@ -18,7 +18,7 @@ from clawdbot import config
 from clawdbot.bench import report, reported, tuning
 from clawdbot.bench.engines import started, this_machine
 from clawdbot.bench.options import JsonOption, SeedOption
-from clawdbot.bench.reported import Candidate, Tuning
+from clawdbot.bench.reported import Candidate, Tuning, figure
 from clawdbot.bench.shapes import ShapeName
 from clawdbot.bench.tune_run import Tuner
 from clawdbot.bench.tune_traffic import CPU, CUDA
@@ -166,7 +166,7 @@ def show(found: Tuning, profile: Profile) -> None:
 def _row(verdict: Verdict, goal: Goal, best: bool) -> tuple[str, ...]:
     one = verdict.measurement
     times = (one.short_ttft.p50, one.short_ttft.p95, one.long_ttft.p50, one.token_gap.p99)
-    return (str(one.candidate), *map(_ms, times), f"{one.work_tok_s:,.0f}", _remark(verdict, goal, best))
+    return (str(one.candidate), *map(figure, times), f"{one.work_tok_s:,.0f}", _remark(verdict, goal, best))
 
 
 def _remark(verdict: Verdict, goal: Goal, best: bool) -> str:
@@ -177,7 +177,3 @@ def _remark(verdict: Verdict, goal: Goal, best: bool) -> str:
     if verdict.long > goal.long:
         faults.append(f"long {verdict.long:.1f}x")
     return ", ".join(["recommended"] * best + faults)
-
-
-def _ms(time: float | None) -> str:
-    return "-" if time is None else f"{time:,.0f}"
