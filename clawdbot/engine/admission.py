@@ -153,13 +153,18 @@ class Admission:
         self._aside: asyncio.Task[None] | None = None
         """What is done in spare time; it has no place, so `Line` never hears of it and nobody waits for it."""
 
+    @property
+    def busy_aside(self) -> bool:
+        """Whether something is done in spare time just now."""
+        return self._aside is not None
+
     async def in_spare_time(self, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
         """Do ``work``, which asks something of the engine, until it is done or somebody wants a place.
 
         Then it is cancelled at once. It is not begun at all unless the line is quiet, nor beside another one. Whether
         it was done to its end; what it raises comes out.
         """
-        if self._aside is not None or not self._line.quiet:
+        if self.busy_aside or not self._line.quiet:
             return False
         self._aside = task = asyncio.create_task(work())
         try:

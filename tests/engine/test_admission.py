@@ -2,9 +2,12 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -271,3 +274,160 @@ class TestAdmission:
         end.set()
         await clock.advance(10.0)
         await asyncio.gather(first, *others)
+
+
+class TestSpareTime:
+    """What nobody asked for goes through the engine when nobody else wants to, and makes way for everybody."""
+
+    async def test_it_is_done_when_nothing_else_is(self, clock: ManualClock) -> None:
+        done = []
+
+        async def work() -> None:
+            done.append(clock.now())
+
+        assert await Admission(POLICY, clock).in_spare_time(work)
+        assert len(done) == 1
+
+    async def test_it_ends_at_once_when_somebody_wants_a_place(self, clock: ManualClock) -> None:
+        """Also one who gets it without waiting: the engine's next steps are for them."""
+        admission = Admission(POLICY, clock)
+        aside = asyncio.create_task(admission.in_spare_time(never))
+        await clock.settle()
+        before = aside.done()
+
+        async with admission.place("u", SHORT, long=False, tell=ignore):
+            await clock.settle()
+
+            assert (before, aside.done()) == (False, True)
+            assert not aside.result()
+
+    @pytest.mark.parametrize("busy", ["a long prompt is read", "all places are taken"])
+    async def test_it_is_not_begun_while(self, clock: ManualClock, busy: str) -> None:
+        long = busy == "a long prompt is read"
+        admission = Admission(POLICY if long else Policy(1, 1, 10.0), clock)
+
+        async with admission.place("u", LONG if long else SHORT, long=long, tell=ignore):
+            assert not await admission.in_spare_time(never)
+
+    async def test_there_is_one_at_a_time(self, clock: ManualClock) -> None:
+        admission = Admission(POLICY, clock)
+        first = asyncio.create_task(admission.in_spare_time(never))
+        await clock.settle()
+
+        assert not await admission.in_spare_time(never)
+        assert not first.done()
+        first.cancel()
+
+    async def test_whoever_is_cancelled_takes_it_along(self, clock: ManualClock) -> None:
+        admission = Admission(POLICY, clock)
+        ended = asyncio.Event()
+
+        async def work() -> None:
+            try:
+                await never()
+            finally:
+                ended.set()
+
+        aside = asyncio.create_task(admission.in_spare_time(work))
+        await clock.settle()
+        aside.cancel()
+        await asyncio.wait((aside,))
+
+        assert ended.is_set()
+
+    async def test_what_it_raises_comes_out(self, clock: ManualClock) -> None:
+        admission = Admission(POLICY, clock)
+
+        async def fail() -> None:
+            raise OSError
+
+        with pytest.raises(OSError):  # noqa: PT011 - it has no text
+            await admission.in_spare_time(fail)
+        assert not admission.busy_aside
+
+
+async def never() -> None:
+    await asyncio.Event().wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that happens at the door; ``who`` picks the request, ``cost`` is that of a new one."""
+
+    what: Literal["arrive", "first token", "leave", "aside", "time"]
+    who: int
+    cost: int
+
+
+class Door:
+    """Requests at one admission, and who has entered when."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.admission = Admission(POLICY, self.clock)
+        self.entered: list[tuple[int, int]] = []
+        """Number of the step, number of the request."""
+        self.passed_over: list[int] = []
+        """Requests that waited when something else was begun."""
+        self._step = 0
+        self._tasks: list[asyncio.Task[None]] = []
+        self._read: list[asyncio.Event] = []
+
+    async def play(self, steps: Sequence[Step], *, with_asides: bool) -> None:
+        """Let the steps happen one after the other, then end everything."""
+        others: list[asyncio.Task[bool]] = []
+        for self._step, step in enumerate(steps):
+            if step.what == "arrive":
+                self._tasks.append(asyncio.create_task(self._ask(len(self._tasks), step)))
+                self._read.append(asyncio.Event())
+            elif step.what == "time":
+                await self.clock.advance(step.cost / 100)
+            elif step.what == "aside" and with_asides:
+                others.append(asyncio.create_task(self.admission.in_spare_time(self._aside)))
+            elif self._tasks and step.what == "first token":
+                self._read[step.who % len(self._tasks)].set()
+            elif self._tasks and step.what == "leave":
+                self._tasks[step.who % len(self._tasks)].cancel()
+            await self.clock.settle()
+            if step.what == "arrive":
+                assert not self.admission.busy_aside, "it goes on beside somebody who has just come"
+        for task in (*self._tasks, *others):
+            task.cancel()
+        await asyncio.gather(*self._tasks, *others, return_exceptions=True)
+        assert not self.admission.busy_aside
+
+    async def _ask(self, number: int, step: Step) -> None:
+        long = step.cost > LONGEST_SHORT
+        async with self.admission.place(f"user {step.who % 3}", step.cost, long=long, tell=ignore) as place:
+            self.entered.append((self._step, number))
+            await self._read[number].wait()
+            place.started()
+            await never()
+
+    async def _aside(self) -> None:
+        entered = {number for _, number in self.entered}
+        self.passed_over += [
+            number for number, task in enumerate(self._tasks) if number not in entered and not task.done()
+        ]
+        await never()
+
+
+steps = st.builds(
+    Step,
+    st.sampled_from(["arrive", "arrive", "first token", "leave", "aside", "aside", "time"]),
+    st.integers(0, 20),
+    st.integers(0, 2000),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(steps, max_size=30))
+def test_nobody_enters_later_for_what_is_done_in_spare_time(events: list[Step]) -> None:
+    """Whatever happens in whatever order: everybody enters at the same step as if nothing had been done aside."""
+    with_it, without = Door(), Door()
+
+    asyncio.run(with_it.play(events, with_asides=True))
+    asyncio.run(without.play(events, with_asides=False))
+
+    assert with_it.entered == without.entered
+    assert with_it.passed_over == []
