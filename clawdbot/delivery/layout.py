@@ -8,6 +8,8 @@ from clawdbot.delivery.markdown import heal, marked, shows, visible
 from clawdbot.delivery.split import Splitter
 
 REST_NAME = "answer.md"
+# Characters that make room for the closing marks of a full message: first none, then as many as a code block needs.
+HELD_BACK = (0, 16, 64)
 
 
 class Layout:
@@ -22,11 +24,17 @@ class Layout:
     def growing(self, text: str) -> list[Frame]:
         """Frames for a text that goes on: closed for display, as many messages as may be; none when nothing shows."""
         pieces = self._splitter.parts(_plain(visible(text, growing=True)))
-        if len(pieces) > self._most:
-            pieces = pieces[: self._most]
-        elif (healed := heal(pieces[-1])) != pieces[-1] and self._fits(healed):
-            pieces = [*pieces[:-1], healed]
-        return _frames(pieces, State.STREAMING)
+        if len(pieces) <= self._most:
+            pieces[-1] = self._healed(pieces[-1])
+        return _frames(pieces[: self._most], State.STREAMING)
+
+    def _healed(self, piece: str) -> str:
+        """``piece`` closed for display; where there is no room for that, some of its end waits for the next frame."""
+        for held_back in HELD_BACK:
+            healed = heal(piece[: len(piece) - held_back])
+            if healed == piece or self._fits(healed):
+                return healed
+        return piece
 
     def final(self, text: str, state: State, files: Sequence[File] = (), *, private: bool = False) -> list[Frame]:
         """Frames for a finished text, with the mark of its state."""

@@ -61,6 +61,11 @@ def test_every_code_block_is_one_that_discord_knows(opening: str, drawn: str) ->
     assert render(f"{opening}\nx = 1\n{closing}\nafter") == f"{drawn}\nx = 1\n```\nafter"
 
 
+@pytest.mark.parametrize("line", ["    ```", "> ```", "``` x"])
+def test_a_marker_that_does_not_end_a_block_does_not_do_so_on_discord(line: str) -> None:
+    assert render(f"```\n{line}\n```\nafter").count("```") == 2
+
+
 def test_code_in_a_list_or_a_quote_stays_there() -> None:
     text = "1. ```py\n   x = 1\n   ```\n\n> ```\n> y\n> ```"
     assert render(text) == text
