@@ -30,6 +30,7 @@ from clawdbot.engine.arguments import Profile
 from clawdbot.engine.progress import shown
 from clawdbot.engine.protocol import Engine
 from clawdbot.errors import ConfigError
+from clawdbot.faults import SECRET
 
 TUNED = {"max_num_batched_tokens", "long_prefill_token_threshold"}
 """The engine's arguments that are looked for."""
@@ -89,12 +90,13 @@ def tune(
 ) -> None:
     """Measure this machine with its model and recommend how the engine cuts prompts into steps."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    if recorded is None:
-        settings = _settings(config_file, shape or model)
-        found = _measure(Wanted(settings, shape, profile, minutes, seed), json)
-    else:
-        found = _recorded(recorded)
-    show(found, profile)
+    if recorded is not None:
+        if json is not None:
+            raise ConfigError("--json", "with --from nothing is measured that could be written.")
+        show(_recorded(recorded), profile)
+        return
+    settings = _settings(config_file, shape or model)
+    show(_measure(Wanted(settings, shape, profile, minutes, seed), json), profile)
 
 
 def _settings(config_file: Path | None, other: str | None) -> Settings:
@@ -137,7 +139,7 @@ def _content(wanted: Wanted, tuner: Tuner, started_at: datetime) -> dict[str, ob
         **report.origin(started_at, tuner.device),
         "options": {
             "model": wanted.model,
-            "args": dict(wanted.args),
+            "args": {name: value for name, value in wanted.args.items() if not SECRET.search(name)},
             "profile": wanted.profile,
             "minutes": wanted.minutes,
             "seed": wanted.seed,

@@ -41,7 +41,7 @@ class Tuner:
         self._progress = progress
         self._end = clock.now() + limit
         self._start = 0.0
-        """Seconds that the slowest start of an engine took."""
+        """Seconds that the latest start of an engine took; the first of all may compile what others find."""
         self._play = 0.0
         """Seconds that the slowest run of the trace took."""
         self.device = ""
@@ -70,7 +70,7 @@ class Tuner:
             self._progress(f"{alike[0]}: the engine starts", None)
             try:
                 async with open_engine(alike[0]) as engine:
-                    self._start = max(self._start, self._clock.now() - began)
+                    self._start = self._clock.now() - began
                     await self._try(engine, alike, rules, keep)
             except EngineUnavailable as error:
                 if not self.measurements:

@@ -96,6 +96,17 @@ def test_the_admins_own_model_and_arguments_are_measured(asked: Asked, tmp_path:
     assert (model, device, args["max_model_len"], args["max_num_batched_tokens"]) == ("mine", "cpu", 4000, 128)
 
 
+def test_the_file_names_the_admins_arguments_but_no_secret(asked: Asked, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[engine.args]\nmax_model_len = 4000\nhf_token = "hf_secret"\n')
+
+    tune_cli.tune(minutes=0, json=tmp_path / "tune.json")
+
+    text = (tmp_path / "tune.json").read_text(encoding="utf-8")
+    assert json.loads(text)["options"]["args"] == {"max_model_len": 4000}
+    assert "hf_secret" not in text
+    assert asked[0][2]["hf_token"] == "hf_secret"
+
+
 def test_another_model_leaves_the_admins_arguments_alone(asked: Asked, tmp_path: Path) -> None:
     """A context or a number of GPUs was chosen for the one in the configuration."""
     (tmp_path / "config.toml").write_text('[engine]\nmodel = "mine"\n[engine.args]\nmax_model_len = 4000\n')
@@ -140,3 +151,8 @@ def test_a_file_of_another_bench_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="is not from clawdbot tune"):
         tune_cli.tune(recorded=tmp_path / "other.json")
+
+
+def test_nothing_is_written_about_what_was_not_measured(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="with --from nothing is measured"):
+        tune_cli.tune(recorded=RECORDED, json=tmp_path / "again.json")
