@@ -26,7 +26,8 @@ class Growth:
         self.notice = ""
         self.first_showable: float | None = None
         """When the text first had two visible characters, or was shown with one."""
-        self._pace = pace
+        self.pace = pace
+        """It may be another one from now on."""
         self._began = began
         self._single_at: float | None = None
         """When the text first had one visible character."""
@@ -64,7 +65,7 @@ class Growth:
         second frame, which follows on a cut word, does not wait for it.
         """
         if self.frames:
-            wanted = next_frame_at(self._pace, self.frames, self._first_at, self._last_at)
+            wanted = next_frame_at(self.pace, self.frames, self._first_at, self._last_at)
             return max(wanted, fair_at(self._last_at)) if self.frames > 1 else wanted
         if self.first_showable is not None:
             return -inf

@@ -176,6 +176,7 @@ class LiveReply:
     async def _step(self) -> float:
         """Make the next call if its time has come; the seconds until there may be something to do again."""
         now = self._clock.now()
+        self._growth.pace = self._parts.pace
         due = self._growth.due(lambda last: self._budgets.fair_at(self._buckets, last))
         if due > now:
             return due - now
@@ -184,7 +185,7 @@ class LiveReply:
         if number is None:
             return inf
         urgency = self._growth.urgency(visible_yet=self._first_visible is not None)
-        if (early := self._parts.ready_at(number, urgency) - now) > 0:
+        if (early := self._parts.ready_at(number, frames[number], urgency) - now) > 0:
             return early
         await self._try(number, frames)
         return 0.0
@@ -209,8 +210,10 @@ class LiveReply:
             self._growth.tried(frames[number].state, started, self._clock.now())
 
     async def _rest(self, seconds: float) -> None:
-        if isinf(seconds):
+        if isinf(seconds) and isinf(self._parts.stale_at):
             await self._changed.wait()
+        elif isinf(seconds):
+            await until(self._changed, self._parts.stale_at - self._clock.now(), self._clock)
         else:
             # Once text is there, only its end may cut a wait short: tokens must not wake the writer one by one.
             await until(self._ending if self._growth.frames else self._changed, seconds, self._clock)
@@ -228,7 +231,7 @@ class LiveReply:
         """Make the next call that the finished text needs; which one is decided when there is room for it."""
         while (missing := self._missing()) is not None:
             number, frame = missing
-            early = self._parts.ready_at(number, Urgency.FINAL) - self._clock.now()
+            early = self._parts.ready_at(number, frame, Urgency.FINAL) - self._clock.now()
             if early <= 0:
                 await self._put(number, frame)
                 return

@@ -132,6 +132,10 @@ class Budgets:
         ledger = self._ledger(bot if refusal.everywhere else place)
         ledger.closed_until = max(ledger.closed_until, now + refusal.retry_after)
 
+    def closed_until(self, bucket: Bucket) -> float:
+        """Until when the platform has asked to leave ``bucket`` alone; in the past when it has not."""
+        return self._ledger(bucket).closed_until
+
     def join(self, buckets: Iterable[Bucket]) -> None:
         """Count one more growing reply that spends from ``buckets``; `leave` ends it."""
         for bucket in buckets:

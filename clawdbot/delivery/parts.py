@@ -4,12 +4,14 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 from clawdbot import words
-from clawdbot.chat import Bucket, Frame, Post, Reply, State
+from clawdbot.chat import Bucket, Frame, Pace, Post, Reply, State
 from clawdbot.clock import Clock
 from clawdbot.delivery.outbox import Journal
 from clawdbot.delivery.pace import Budgets, Urgency
+from clawdbot.delivery.preview import Preview
 from clawdbot.errors import Limited, StoreError, Unsure
 
 log = logging.getLogger(__name__)
@@ -48,13 +50,18 @@ class Parts:
         self._budgets = budgets
         self._clock = clock
         self._journal = journal
+        self._preview = Preview(reply, budgets, clock)
         self._taken_up = posts is not None
         self._parts = [_Part(reply.post(ref), ref) for ref in posts or ()]
 
     def differing(self, frames: Sequence[Frame]) -> int | None:
         """The first of ``frames`` that the screen does not show yet; None when it shows them all."""
         for number, frame in enumerate(frames):
-            if number >= len(self._parts) or not _same(self._parts[number].shown, frame):
+            if number >= len(self._parts):
+                if self._preview.shows(number, frame):
+                    continue
+                return number
+            if not _same(self._parts[number].shown, frame):
                 return number
         return None
 
@@ -63,22 +70,45 @@ class Parts:
         left_over = Frame(words.WITHDRAWN, State.FINAL, last=False)
         return [*frames, *(left_over for part in self._parts[len(frames) :] if part.post)]
 
-    def ready_at(self, number: int, urgency: Urgency) -> float:
-        """When message ``number`` may be posted or changed."""
+    @property
+    def pace(self) -> Pace:
+        """How fast the answer should grow."""
+        grows_there = not self._parts or self._preview.stale_at < inf
+        return (self._preview.pace if grows_there else None) or self._limits.pace
+
+    @property
+    def stale_at(self) -> float:
+        """When something on the screen has to be shown again or it disappears; infinite when nothing has to."""
+        return self._preview.stale_at
+
+    def ready_at(self, number: int, frame: Frame, urgency: Urgency) -> float:
+        """When message ``number`` may be posted or changed to show ``frame``."""
+        if self._is_draft(number, frame):
+            return self._preview.ready_at(urgency)
         return self._budgets.ready_at((self._bucket(number), self._limits.bot), urgency, self._clock.now())
 
     async def put(self, number: int, frame: Frame) -> None:
-        """Post or change message ``number`` with one call. Raises `DeliveryError`.
+        """Post or change message ``number`` with one call, or its draft. Raises `DeliveryError`.
 
         A refusal closes the bucket. Cancelling the wait for it does not cancel the call.
         """
         assert self.call is None or self.call.done(), "one call at a time"
-        buckets = (self._bucket(number), self._limits.bot)
+        draft = self._is_draft(number, frame)
+        buckets = self._preview.buckets if draft else (self._bucket(number), self._limits.bot)
         # At once, and not when the task begins: of all who found this place free only one may take it.
         self._budgets.spend(buckets, self._clock.now())
-        self.call = asyncio.create_task(self._make_call(number, frame, buckets))
+        make = self._show_draft if draft else self._make_call
+        self.call = asyncio.create_task(make(number, frame, buckets))
         self.call.add_done_callback(_retrieve)
         await asyncio.shield(self.call)
+
+    def _is_draft(self, number: int, frame: Frame) -> bool:
+        """Whether ``frame`` is shown without a message: there is none yet, and there may be drafts instead."""
+        return number >= len(self._parts) and self._preview.takes(frame)
+
+    async def _show_draft(self, number: int, frame: Frame, buckets: tuple[Bucket, Bucket]) -> None:
+        await self._preview.show(number, frame, buckets)
+        self.acknowledged_at = self._clock.now()
 
     def _bucket(self, number: int) -> Bucket:
         known = number < len(self._parts) and self._parts[number].post is not None
