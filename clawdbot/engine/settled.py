@@ -9,7 +9,7 @@ from clawdbot.engine.host import OpenedEngine, OpenEngine
 THRESHOLDS = (50_000, 20, 20)
 """New containers that nobody has freed, before the young ones are looked at; how often that, before older ones are.
 
-A thousand growing answers keep some 60,000 containers; looking at them holds the loop for 30 ms. With the usual 700 that
+A thousand answers keep some 60,000 containers; looking at them holds the loop for 30 ms. With the usual 700 that
 happened every second; cycles, the only garbage that needs it, are few.
 """
 
