@@ -149,8 +149,9 @@ def _ends(series: Series) -> list[float]:
 
 
 def _texts(series: Series, unit: Unit) -> list[str]:
-    """The figures of each bar."""
-    if not series.beyond:
-        return [f"{figure(value)} {unit}" for value in series.values]
-    pairs = zip(series.values, series.beyond, strict=True)
-    return [f"{figure(value)} / {figure(beyond)} {unit}" for value, beyond in pairs]
+    """The figures of each bar; a dash where there is none."""
+    found = []
+    for value, beyond in zip(series.values, series.beyond or series.values, strict=True):
+        both = f"{figure(value)} / {figure(beyond)}" if series.beyond else figure(value)
+        found.append("-" if value is None else f"{both} {unit}")
+    return found
