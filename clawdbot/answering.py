@@ -3,20 +3,22 @@
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
-from dataclasses import dataclass, field
-from hashlib import blake2s
+from dataclasses import dataclass, replace
+from functools import partial
 
 from clawdbot import words
 from clawdbot.chat import Message, Reply, State
 from clawdbot.clock import Clock
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
+from clawdbot.draft import Draft, DraftJournal
 from clawdbot.engine.admission import Admission, Place, Standing
 from clawdbot.engine.host import EngineHost
-from clawdbot.engine.protocol import Chunk, Engine, Request, Sampling, Usage
+from clawdbot.engine.protocol import Chunk, Engine, Request, Sampling
 from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError
 from clawdbot.latency import Timing
+from clawdbot.notices import key_of
 from clawdbot.prompt import Prompt, compose, room
 from clawdbot.sessions import Sessions, Ticket, survived
 from clawdbot.store import Answer, Store, Turn
@@ -35,53 +37,29 @@ class Style:
     most_messages: int
     """An answer that needs more messages is completed as a file."""
 
+    def sampling_after(self, written: int) -> Sampling:
+        """How to choose the tokens that follow on ``written`` ones of the same answer."""
+        return replace(self.sampling, max_tokens=max(1, self.sampling.max_tokens - written))
+
     async def compose(self, engine: Engine, history: Sequence[Turn], question: str) -> Prompt:
         """The prompt for ``engine`` that asks ``question`` after ``history``. Raises `PromptTooLong`."""
         within = room(engine.info.context, self.sampling.max_tokens, self.history_share)
         return await compose(engine.tokenizer, self.system_prompt, history, question, within)
 
 
-@dataclass(slots=True)
-class Draft:
-    """What is known of one answer while it is made. Times are seconds of `Clock.now`."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A stored question that is to be answered, or its answer to be delivered."""
 
-    text: str = ""
-    tokens: list[int] = field(default_factory=list)
-    model: str = ""
-    question_tokens: list[int] | None = None
-    first_turn: int | None = None
-    admitted: float | None = None
-    first_token: float | None = None
-    last_token: float | None = None
-    usage: Usage | None = None
-    failure: State | None = None
-    """The state in which a fault leaves the answer; None as long as there was none."""
-
-    def take(self, chunk: Chunk, now: float) -> None:
-        """Add what the engine has written."""
-        self.last_token = now
-        if self.first_token is None:
-            self.first_token = now
-        self.text += chunk.text
-        self.tokens += chunk.tokens
-        self.usage = chunk.usage
-
-    def forget(self) -> None:
-        """Forget what an engine wrote that died before its tokens made any text."""
-        self.tokens, self.first_token, self.last_token = [], None, None
-
-    def fail(self) -> None:
-        """Note a fault: it cuts a text short, or there will be none."""
-        self.failure = State.INTERRUPTED if self.text else State.FAILED
-
-    def answer(self, state: State) -> Answer:
-        """What of it is stored."""
-        return Answer(self.text, state, self.model, self.question_tokens, self.tokens)
-
-
-def key_of(message: Message) -> str:
-    """Names the answer to ``message`` in 16 characters, the same after a restart."""
-    return blake2s(f"{message.conversation.key}/{message.id}".encode(), digest_size=8).hexdigest()
+    number: int
+    """The id of its reply in the store."""
+    message: Message
+    reply: Reply
+    ticket: Ticket
+    posts: Sequence[str | None] | None = None
+    """The messages that were put up before, perhaps none, as `LiveReply` takes them; None at the first try."""
+    begun: Answer | None = None
+    """An interrupted answer that is to be continued."""
 
 
 class Answering:
@@ -110,63 +88,60 @@ class Answering:
         self._clock = clock
         self._style = style
         self._observe = observe
+        self._owed: list[Callable[[], Awaitable[None]]] = []
+        """What the store did not take of answers that their readers have."""
 
-    async def answer(
-        self, ticket: Ticket, message: Message, reply: Reply, number: int, posts: Sequence[str] | None = None
-    ) -> None:
-        """Answer the stored question ``number``.
-
-        ``posts`` are the messages that an earlier run has put up, perhaps none; None when this is the first try.
-        """
-        draft = Draft()
+    async def answer(self, asked: Asked) -> None:
+        """Answer a question, or continue its answer."""
+        draft = Draft.after(asked.begun)
         async with AsyncExitStack() as stack:
-            live = await stack.enter_async_context(self._live(ticket, message, reply, number, posts))
-            async with ticket:
-                if not await survived(self._make(draft, ticket, message, live, stack)):
+            live = await stack.enter_async_context(self._live(asked, draft))
+            if draft.text:
+                live.show(draft.text)
+            async with asked.ticket:
+                if not await survived(self._make(draft, asked, live, stack)):
                     draft.fail()
-            await self._conclude(draft, ticket.cut or draft.failure or State.FINAL, message, live, number)
+            await self._conclude(draft, asked.ticket.cut or draft.failure or State.FINAL, asked, live)
 
-    async def deliver(
-        self, ticket: Ticket, message: Message, reply: Reply, number: int, posts: Sequence[str], answer: Answer
-    ) -> None:
-        """Show an answer that an earlier run finished but could not deliver; the model is not asked again."""
-        ticket.written = True
-        async with self._sessions.turn(ticket), self._live(ticket, message, reply, number, posts) as live:
+    async def deliver(self, asked: Asked, answer: Answer) -> None:
+        """Show an answer that an earlier run has left; the model is not asked again."""
+        asked.ticket.written = True
+        async with self._sessions.turn(asked.ticket), self._live(asked, None) as live:
             await _finish(live, answer.text, answer.state)
-            await _keep(self._store.finish(number, answer))
+            await self._settle(partial(self._store.finish, asked.number, answer))
 
-    def _live(
-        self, ticket: Ticket, message: Message, reply: Reply, number: int, posts: Sequence[str] | None
-    ) -> LiveReply:
-        ticket.posts.update(posts or ())
+    def _live(self, asked: Asked, draft: Draft | None) -> LiveReply:
+        posts = asked.ticket.posts
+        posts.update(ref for ref in asked.posts or () if ref is not None)
         return LiveReply(
-            reply,
-            key=key_of(message),
+            asked.reply,
+            key=key_of(asked.message),
             budgets=self._budgets,
             clock=self._clock,
-            journal=_Journal(self._store, number, ticket),
-            posts=posts,
+            journal=DraftJournal(self._store, asked.number, posts, draft),
+            posts=asked.posts,
             most_parts=self._style.most_messages,
         )
 
-    async def _make(
-        self, draft: Draft, ticket: Ticket, message: Message, live: LiveReply, stack: AsyncExitStack
-    ) -> None:
+    async def _make(self, draft: Draft, asked: Asked, live: LiveReply, stack: AsyncExitStack) -> None:
         """Let the question have its turn, which ``stack`` keeps, and the engine write the answer into ``draft``."""
         try:
-            if ahead := self._sessions.ahead(ticket):
+            if ahead := self._sessions.ahead(asked.ticket):
                 live.wait(_in_line(Standing(ahead - 1, None)))  # the first of them is not in line, it is answered
                 if self._host.ready:  # what is too long for any prompt need not wait to be told so
-                    await self._style.compose(await self._host.engine(), [], message.text)
+                    await self._style.compose(await self._host.engine(), [], asked.message.text)
             # Held until the answer is in the history: the next question's prompt has to see it.
-            await stack.enter_async_context(self._sessions.turn(ticket))
+            await stack.enter_async_context(self._sessions.turn(asked.ticket))
             live.wait("")
-            await self._write(draft, message, live)
+            await self._write(draft, asked, live)
         except PromptTooLong as error:
+            if draft.text:  # what was begun leaves no room to go on
+                draft.fail()
+                return
             draft.text = words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
             draft.failure = State.FAILED
 
-    async def _write(self, draft: Draft, message: Message, live: LiveReply) -> None:
+    async def _write(self, draft: Draft, asked: Asked, live: LiveReply) -> None:
         """Let the engine write the answer into ``draft`` and onto the screen."""
         engine: Engine | None = None
         # Twice: a question that finds its engine dead or dying is not to blame, one that kills two perhaps is.
@@ -176,32 +151,35 @@ class Answering:
             engine = await self._host.engine(instead_of=engine)
             live.wait("")
             try:
-                await self._generate(engine, draft, message, live)
+                await self._generate(engine, draft, asked, live)
             except EngineDead:
                 log.warning("the engine died during an answer")
-                if tries_left and not draft.text:
+                if tries_left and not draft.grown:
                     draft.forget()
-                    continue  # nothing was shown, so the question just waits for the next engine
+                    continue  # nothing of it was shown, so the question just waits for the next engine
                 draft.fail()
             except GenerationFailed:
                 log.exception("an answer failed")
                 draft.fail()
             return
 
-    async def _generate(self, engine: Engine, draft: Draft, message: Message, live: LiveReply) -> None:
-        draft.model = engine.info.model
-        history = await self._store.history(message.conversation.key, draft.model)
+    async def _generate(self, engine: Engine, draft: Draft, asked: Asked, live: LiveReply) -> None:
+        message, conversation = asked.message, asked.message.conversation.key
+        begun = await _tokens_of(draft.begun, engine)
+        draft.model, draft.tokens = engine.info.model, begun
+        history = await self._store.history(conversation, draft.model, before=asked.number)
         made = await self._style.compose(engine, history, message.text)
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
-        async with self._place(engine, made.tokens, message, live) as place:
+        prompt = [*made.tokens, *begun]
+        async with self._place(engine, prompt, message, live) as place:
             live.wait("")
             draft.admitted = self._clock.now()
-            request = Request(f"{key_of(message)}-{draft.admitted:.6f}", made.tokens, self._style.sampling)
+            request = Request(f"{key_of(message)}-{draft.admitted:.6f}", prompt, self._style.sampling_after(len(begun)))
             try:
                 await self._listen(engine.generate(request), place, draft, live)
             finally:
                 if draft.first_token is not None:  # also of a stopped answer: what the engine has read it has read
-                    self._reuse.remember(engine, message.conversation.key, made.tokens, draft.tokens)
+                    self._reuse.remember(engine, conversation, made.tokens, draft.tokens)
 
     async def _listen(self, answer: AsyncGenerator[Chunk, None], place: Place, draft: Draft, live: LiveReply) -> None:
         async with aclosing(answer) as chunks:
@@ -226,18 +204,27 @@ class Answering:
             tell=lambda standing: live.wait(_in_line(standing)),
         )
 
-    async def _conclude(self, draft: Draft, state: State, message: Message, live: LiveReply, number: int) -> None:
+    async def _conclude(self, draft: Draft, state: State, asked: Asked, live: LiveReply) -> None:
         """Bring the answer to its reader for certain, and into the store as far as that is possible."""
         if state is State.FAILED:
             await _finish(live, draft.text, state)
-            await _keep(self._store.fail(number, state))
+            await _keep(self._store.fail(asked.number, state))
             return
         answer = draft.answer(state)
-        await _keep(self._store.answered(number, answer))
+        await _keep(self._store.answered(asked.number, answer))
         await _finish(live, draft.text, state)
-        timing = self._timing(draft, state, message, live)
-        await _keep(self._store.finish(number, answer, timing, draft.first_turn))
-        self._observe(timing)
+        # The timing of a continued answer is that of its first run.
+        timing = None if draft.begun else self._timing(draft, state, asked.message, live)
+        await self._settle(partial(self._store.finish, asked.number, answer, timing, draft.first_turn))
+        if timing is not None:
+            self._observe(timing)
+
+    async def _settle(self, write: Callable[[], Awaitable[None]]) -> None:
+        """Store that an answer is complete, and the same of those for which there was no room before."""
+        owed, self._owed = [*self._owed, write], []
+        for each in owed:
+            if not await _keep(each()):
+                self._owed.append(each)
 
     def _timing(self, draft: Draft, state: State, message: Message, live: LiveReply) -> Timing:
         received = message.received_at
@@ -283,21 +270,20 @@ async def _finish(live: LiveReply, text: str, state: State) -> None:
         log.warning("an answer cannot be shown: %s", error)
 
 
-async def _keep(write: Awaitable[None]) -> None:
+async def _keep(write: Awaitable[None]) -> bool:
+    """Whether the store took it."""
     try:
         await write
     except StoreError:
-        log.exception("an answer could not be stored; the next start takes its question up again")
+        log.exception("an answer could not be stored; that is tried again after the next one")
+        return False
+    return True
 
 
-class _Journal:
-    """What is noted of one answer on its way to the screen."""
-
-    def __init__(self, store: Store, number: int, ticket: Ticket) -> None:
-        self._store = store
-        self._number = number
-        self._ticket = ticket
-
-    async def posted(self, part: int, post: str) -> None:
-        self._ticket.posts.add(post)
-        await self._store.posted(self._number, part, post)
+async def _tokens_of(begun: Answer | None, engine: Engine) -> list[int]:
+    """The tokens of what was written before, as ``engine`` reads them."""
+    if begun is None:
+        return []
+    if begun.tokens and begun.model == engine.info.model:
+        return list(begun.tokens)
+    return await engine.tokenizer.encode(begun.text)

@@ -2,21 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
 from clawdbot import words
 from clawdbot.access import Access
-from clawdbot.answering import Answering, key_of
-from clawdbot.chat import Adapter, CatchesUp, Deleted, Edited, Event, Message, Pressed, Reply, State, Typing
+from clawdbot.answering import Answering, Asked
+from clawdbot.chat import Adapter, CatchesUp, Deleted, Edited, Event, Message, Person, Pressed, Reply, Typing
 from clawdbot.clock import Clock
 from clawdbot.commands import Commands, Said, called, may_stop
-from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
-from clawdbot.errors import DeliveryError, StoreError
+from clawdbot.errors import StoreError
+from clawdbot.notices import Notices, too_busy
+from clawdbot.resuming import Resuming
 from clawdbot.sessions import Sessions, Ticket
-from clawdbot.store import Question, Store, Unfinished
+from clawdbot.store import Question, Store
 from clawdbot.warming import Warming
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,15 @@ class Bot:
         self._commands = commands
         self._answering = answering
         self._warming = warming
-        self._budgets = budgets
+        self._notices = Notices(budgets, clock)
+        self._resuming = Resuming(
+            store=store,
+            sessions=sessions,
+            answering=answering,
+            notices=self._notices,
+            clock=clock,
+            oldest_question=oldest_question,
+        )
         self._clock = clock
         self._longest_question = longest_question
         self._oldest_question = oldest_question
@@ -59,7 +68,7 @@ class Bot:
             case Message():
                 return asyncio.shield(self._sessions.spawn(partial(self._take, event, reply)))
             case Pressed():
-                self._press(event)
+                self._press(event, reply)
             case Deleted():
                 self._stop_answer_to(event.conversation.key, event.message_id)
             case Typing():
@@ -78,16 +87,7 @@ class Bot:
         for platform, served in adapters.items():
             if isinstance(served, CatchesUp):
                 served.catch_up(await self._store.private_chats(platform))
-        for left in await self._store.unfinished():
-            adapter = adapters.get(left.question.message.conversation.platform)
-            if adapter is None:
-                continue  # that platform is switched off; perhaps it comes back
-            try:
-                reply = adapter.reply(left.question.reply_ref)
-            except (DeliveryError, ValueError):  # or a ref that another version of the adapter has made
-                await self._store.fail(left.reply, State.INTERRUPTED)  # nobody is there to read it
-            else:
-                self._resume(left, reply)
+        await self._resuming.recover(adapters)
 
     async def _take(self, message: Message, reply: Reply) -> None:
         """Decide what a message is; returns when it is durable and its answer is under way."""
@@ -97,7 +97,10 @@ class Bot:
             await self._refuse_stranger(message, reply)
         elif name := called(message.text):
             if await self._claim(message):
-                work, sorry = partial(self._command, name, message, reply), partial(self._apologise, message, reply)
+                work, sorry = (
+                    partial(self._command, name, message, reply),
+                    partial(self._notices.apologise, message, reply),
+                )
                 self._sessions.spawn(work, sorry)
         elif refusal := self._refusal(message):
             if await self._claim(message):
@@ -131,10 +134,10 @@ class Bot:
                 durable.set()
             # None: it was delivered a second time. At the end of the bot it is left to the next start.
             if number is not None and not self._sessions.closing:
-                await self._answering.answer(ticket, message, reply, number)
+                await self._answering.answer(Asked(number, message, reply, ticket))
 
         # Its place is taken before the first wait, so that a burst meets the limits as they are.
-        self._sessions.start(ticket, answer, partial(self._apologise, message, reply))
+        self._sessions.start(ticket, answer, partial(self._notices.apologise, message, reply))
         await durable.wait()
 
     def _refusal(self, message: Message) -> Said | None:
@@ -143,10 +146,7 @@ class Bot:
             size, limit = len(message.text), self._longest_question
             return Said(words.TOO_LONG.format(size=size, unit="characters", limit=limit))
         refusal = self._sessions.refusal(message.conversation.key, message.author.id)
-        if refusal is None:
-            return None
-        sentences = {"busy": words.BUSY, "queue": words.QUEUE_FULL, "share": words.SHARE, "full": words.FULL}
-        return Said(sentences[refusal.reason].format(waiting=refusal.waiting))
+        return None if refusal is None else too_busy(refusal)
 
     def _refuse(self, refusal: Said, message: Message, reply: Reply) -> None:
         """Say why a question is not taken, unless the same is on its way to its author already.
@@ -167,50 +167,50 @@ class Bot:
 
     async def _command(self, name: str, message: Message, reply: Reply) -> None:
         admin = self._access.is_admin(message.conversation.platform, message.author)
-        await self._tell(await self._commands.run(name, message, admin=admin), message, reply)
+        await self._notices.tell(await self._commands.run(name, message, admin=admin), message, reply)
 
-    def _press(self, event: Pressed) -> None:
-        if event.control != "stop":
+    def _press(self, event: Pressed, reply: Reply) -> None:
+        if not self._access.may_talk(event.by, event.conversation):
             return
         admin = self._access.is_admin(event.conversation.platform, event.by)
-        for ticket in self._sessions.tickets:
-            here = ticket.conversation == event.conversation.key and event.post in ticket.posts
-            if here and may_stop(ticket, event.by.id, admin=admin):
-                ticket.stop()
+        if event.control == "continue":
+            work = partial(self._resuming.go_on, event, reply, admin=admin)
+            self._sessions.spawn(work, partial(self._notices.explain, Said(words.FAILED, private=True), event, reply))
+        elif event.control == "stop":
+            above = [ticket for ticket in self._tickets_in(event.conversation.key) if event.post in ticket.posts]
+            if above:
+                _stop_first(above, event.by, admin=admin)
+            else:
+                self._sessions.spawn(partial(self._stop_unknown, event, reply, admin=admin))
+
+    async def _stop_unknown(self, event: Pressed, reply: Reply, *, admin: bool) -> None:
+        """Stop is asked for below a message of which no answer under way knows.
+
+        Unless its answer is just over, it was posted by a call that got no answer: it belongs to the answer that is
+        being written here, if there is one, or is a copy that would stand there for ever as if it still grew.
+        """
+        if await self._store.of_post(event.conversation.key, event.post):
+            return
+        if not _stop_first(self._tickets_in(event.conversation.key), event.by, admin=admin):
+            await self._notices.withdraw(event, reply)
+
+    def _tickets_in(self, conversation: str) -> list[Ticket]:
+        return [ticket for ticket in self._sessions.tickets if ticket.conversation == conversation]
 
     def _stop_answer_to(self, conversation: str, message_id: str) -> None:
-        for ticket in self._sessions.tickets:
-            if (ticket.conversation, ticket.message_id) == (conversation, message_id):
+        for ticket in self._tickets_in(conversation):
+            if ticket.message_id == message_id:
                 ticket.stop()
-
-    def _resume(self, left: Unfinished, reply: Reply) -> None:
-        message = left.question.message
-        ticket = Ticket(message.conversation.key, message.id, message.author.id)
-        posts = [ref for _, ref in sorted(left.posts.items())]
-        if left.answer is not None:
-            work = partial(self._answering.deliver, ticket, message, reply, left.reply, posts, left.answer)
-        else:
-            if self._clock.now() - message.received_at > self._oldest_question:
-                ticket.stop(State.INTERRUPTED)
-            work = partial(self._answering.answer, ticket, message, reply, left.reply, posts)
-        self._sessions.start(ticket, work, partial(self._give_up, left, reply))
-
-    async def _give_up(self, left: Unfinished, reply: Reply) -> None:
-        """Or every start would fail with it anew."""
-        await self._store.fail(left.reply, State.FAILED)
-        await self._apologise(left.question.message, reply)
-
-    async def _apologise(self, message: Message, reply: Reply) -> None:
-        await self._tell(Said(""), message, reply, State.FAILED)
 
     def _say(self, said: Said, message: Message, reply: Reply) -> asyncio.Task[None]:
         """Tell something in a task of its own, so that nobody waits for the platform."""
-        return self._sessions.spawn(partial(self._tell, said, message, reply))
+        return self._sessions.spawn(partial(self._notices.tell, said, message, reply))
 
-    async def _tell(self, said: Said, message: Message, reply: Reply, state: State = State.FINAL) -> None:
-        key = f"{key_of(message)}.{state[:3]}"  # "fin" or "fai": an apology is no repetition of what was told before
-        async with LiveReply(reply, key=key, budgets=self._budgets, clock=self._clock) as live:
-            try:
-                await live.finish(said.text, state, said.files, private=said.private)
-            except DeliveryError as error:
-                log.warning("a notice cannot be shown: %s", error)
+
+def _stop_first(tickets: Sequence[Ticket], by: Person, *, admin: bool) -> bool:
+    """Stop the first of ``tickets`` that is not over and that ``by`` may stop; whether there was one."""
+    for ticket in tickets:
+        if not ticket.written and may_stop(ticket, by.id, admin=admin):
+            ticket.stop()
+            return True
+    return False

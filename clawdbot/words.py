@@ -15,6 +15,9 @@ SHARE = "{waiting} of your questions are being answered or wait already. Please 
 TOO_LONG = "That is too long for me: it has {size:,} {unit} and I can read {limit:,}. Please send a shorter part of it."
 NOT_KEPT = "I could not store your question, so I cannot answer it. The owner of this bot finds the reason in its log."
 
+NOT_KNOWN = "I no longer know what this was about. Please ask again."
+"""Said to somebody who uses a control below a message that is too old."""
+
 NEW = "New conversation: I no longer think of what was said before."
 STOPPED = "Stopped."
 NOTHING_TO_STOP = "There is nothing to stop."
@@ -27,5 +30,8 @@ STOPPED_MARK = "*(stopped)*"
 INTERRUPTED_MARK = "*(The answer was interrupted.)*"
 """Both stand below what there is of the answer."""
 REST = "*(The rest is in the attached file.)*"
+NOT_TAKEN = "*(This platform did not take the text as a message: all of it is in the attached file.)*"
+CUT_OFF = "*(The rest could not be shown here.)*"
+"""Stands below what there is of an answer that the platform takes in no form."""
 WITHDRAWN = "*(This part was withdrawn.)*"
 """For a message that was sent too much and cannot be deleted."""

@@ -343,16 +343,20 @@ async def test_the_stop_button_ends_the_answer_above_it(rig: NewRig) -> None:
 
 
 async def test_the_stop_button_works_on_an_answer_that_was_taken_up_again(rig: NewRig) -> None:
+    """Below a notice that the run before has put up."""
     bot = rig(slow)
+    bot.loaded.clear()
     async with bot.running():
         answer = bot.platform.say("Count")
-        await bot.advance(2.5)
+        await bot.advance(2.0)
+    bot.loaded.set()
     async with bot.running():
-        await bot.advance(0.5)
+        await bot.advance(1.5)
         bot.platform.press("stop", answer)
         await bot.idle()
 
-    assert answer.screen.texts == [STOPPED_MARK]
+    assert answer.screen.texts == [f"One\n\n{STOPPED_MARK}"]
+    assert len(answer.made("send")) == 1
 
 
 async def test_what_only_has_to_be_delivered_cannot_be_stopped(rig: NewRig) -> None:
@@ -520,18 +524,21 @@ async def test_a_crash_before_the_first_word_loses_no_question(rig: NewRig) -> N
     assert [question(request.prompt) for request in bot.requests] == ["First", "First", "Second"]
 
 
-async def test_a_crash_in_mid_answer_leaves_one_whole_answer(rig: NewRig) -> None:
-    """The message that was begun is the one that is finished."""
+async def test_a_crash_in_mid_answer_marks_what_is_on_the_screen(rig: NewRig) -> None:
+    """The model does not begin anew: another wording would take the place of what somebody has read."""
     bot = rig(slow)
     async with bot.running():
         answer = bot.platform.say("Count")
-        await bot.advance(2.5)
-        assert answer.screen.texts == ["One two"]
+        await bot.advance(1.5)
+        assert answer.screen.texts == ["One"]
     async with bot.running():
         await bot.idle()
+        history = await bot.app.store.history("memory:1:0", "scripted")
 
-    assert answer.screen.texts == ["One two three four."]
-    assert answer.screen.states == [State.FINAL]
+    assert answer.screen.texts == [f"One\n\n{INTERRUPTED_MARK}"]
+    assert answer.screen.states == [State.INTERRUPTED]
+    assert (len(answer.made("send")), len(bot.requests)) == (1, 1)
+    assert [turn.text for turn in history] == ["Count", "One "]
 
 
 async def test_a_complete_answer_is_delivered_and_not_written_anew(rig: NewRig) -> None:

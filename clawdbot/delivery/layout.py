@@ -46,6 +46,23 @@ class Layout:
             files = (*files, File(REST_NAME, self._splitter.after(plain, self._most).encode()))
         return _frames(pieces, state, tuple(files), private=private)
 
+    def instead(self, frames: Sequence[Frame], refused: int, text: str, shown: Frame | None) -> list[list[Frame]]:
+        """What to show when the platform never takes frame number ``refused`` of a finished ``text``, the best first.
+
+        The text as a file, unless it was the file; what is ``shown`` there, with a word that it is not all; that word
+        alone. The frames before it stay.
+        """
+        state, private = frames[-1].state, frames[-1].private
+        whole = visible(text).strip()
+        found = []
+        if whole and not frames[refused].files:
+            found.append(Frame(words.NOT_TAKEN, state, (File(REST_NAME, whole.encode()),), private))
+        if shown is not None and shown.state is State.STREAMING:
+            cut_off = f"{shown.text}\n\n{words.CUT_OFF}"
+            found += [Frame(cut_off, State.FAILED, private=private)] if self._fits(cut_off) else []
+        found.append(Frame(words.CUT_OFF, State.FAILED, private=private))
+        return [[*frames[:refused], frame] for frame in found]
+
 
 def _plain(text: str) -> str:
     """``text`` without the white space around it, which no platform shows; the first line stays indented."""

@@ -11,13 +11,14 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from clawdbot.chat import File, Frame, Reply, State
 from clawdbot.clock import Clock, until, within
+from clawdbot.delivery.final import Final
 from clawdbot.delivery.growth import Growth
 from clawdbot.delivery.layout import Layout
 from clawdbot.delivery.outbox import Journal, NoJournal
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.delivery.parts import Parts
 from clawdbot.delivery.typing import show_typing
-from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Unreachable, Unsure
+from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
 
 log = logging.getLogger(__name__)
 
@@ -48,13 +49,13 @@ class LiveReply:
         budgets: Budgets,
         clock: Clock,
         journal: Journal | None = None,
-        posts: Sequence[str] | None = None,
+        posts: Sequence[str | None] | None = None,
         most_parts: int = MOST_PARTS,
     ) -> None:
         """``key`` names the answer in 20 characters at most.
 
-        An answer that a former process began is taken up again with the same key and with ``posts``, the `Post.ref` of
-        every message that its journal knows, perhaps none.
+        An answer that was begun before is taken up again with the same key and with ``posts``, the `Post.ref` of every
+        message that its journal knows, perhaps none; None stands for one that may have been sent or not.
         """
         self._reply = reply
         self._budgets = budgets
@@ -63,7 +64,7 @@ class LiveReply:
         self._buckets = (reply.limits.edits, reply.limits.bot)
         self._layout = Layout(reply.limits, most_parts)
         self._growth = Growth(reply.limits.pace, clock.now())
-        self._final: list[Frame] = []
+        self._final = Final(self._layout, [], "")
         self._first_visible: float | None = None
         self._complete: float | None = None
         self._lost: DeliveryError | None = None
@@ -116,13 +117,14 @@ class LiveReply:
     async def finish(self, text: str, state: State, files: Sequence[File] = (), *, private: bool = False) -> None:
         """Show the finished text for certain; returns when the platform acknowledged it in all its parts.
 
-        ``text`` is without the mark of its ``state``. May be called again, with a later word. Raises `Gone`,
-        `Forbidden` or `Rejected` when it will never be shown. If the wait is cancelled, delivery goes on until the
-        block is left.
+        ``text`` is without the mark of its ``state``. May be called again, with a later word. Where the platform does
+        not take the text it is shown as a file. Raises `Gone`, `Forbidden` or `Rejected` when it will never be shown;
+        what is on the screen then says so, as far as that is possible. If the wait is cancelled, delivery goes on until
+        the block is left.
         """
         if state is not State.FAILED:
             self._growth.finish(text, self._clock.now())
-        self._final = self._layout.final(text, state, files, private=private)
+        self._final = Final(self._layout, self._layout.final(text, state, files, private=private), text)
         self._complete = None
         self._ending.set()
         self._changed.set()
@@ -219,13 +221,27 @@ class LiveReply:
             await until(self._ending if self._growth.frames else self._changed, seconds, self._clock)
 
     async def _deliver(self) -> None:
-        if self._lost is not None:
-            raise self._lost
-        while self._missing() is not None:
-            await AsyncRetrying(
-                sleep=self._clock.sleep, wait=_pause, retry=retry_if_exception_type(PASSING), reraise=True
-            )(self._put_next)
+        """Show the finished text, or what comes nearest to it of all that the platform takes."""
+        while not self._hopeless and (missing := self._missing()) is not None:
+            final, number = self._final, missing[0]
+            try:
+                await AsyncRetrying(
+                    sleep=self._clock.sleep, wait=_pause, retry=retry_if_exception_type(PASSING), reraise=True
+                )(self._put_next)
+            except Gone as error:
+                self._lost = error
+            except (Rejected, Forbidden) as error:
+                # Unless a later word has come: then nothing is said about that one.
+                if self._final is final and not final.fall_back(number, self._parts.shown(number), error):
+                    raise
+        if failure := self._lost or self._final.failure:
+            raise failure
         self._complete = self._parts.acknowledged_at
+
+    @property
+    def _hopeless(self) -> bool:
+        """Whether the screen can be changed no more. Where one of several messages is gone, the others can."""
+        return self._lost is not None and (isinstance(self._lost, Forbidden) or self._parts.all_gone)
 
     async def _put_next(self) -> None:
         """Make the next call that the finished text needs; which one is decided when there is room for it."""
@@ -239,7 +255,7 @@ class LiveReply:
 
     def _missing(self) -> tuple[int, Frame] | None:
         """The first message that does not show the finished text, and what it should show."""
-        frames = self._parts.covered(self._final)
+        frames = self._parts.covered(self._final.frames)
         number = self._parts.differing(frames)
         return None if number is None else (number, frames[number])
 

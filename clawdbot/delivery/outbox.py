@@ -4,18 +4,32 @@ from typing import Protocol
 
 
 class Journal(Protocol):
-    """Where one live reply notes what a later process has to know."""
+    """Where one live reply notes what a later process has to know: before a call and after it.
+
+    Every method may raise `StoreError`; the answer goes on without that note.
+    """
+
+    async def begin(self, parts: int) -> None:
+        """A call is about to be made: the text so far may be seen from now on, in so many messages."""
+        ...
 
     async def posted(self, part: int, post: str) -> None:
-        """Part number ``part`` (from 0) of the answer is on the platform as `Post.ref` ``post``; the latest counts.
+        """Part number ``part`` (from 0) of the answer is on the platform as `Post.ref` ``post``; the latest counts."""
+        ...
 
-        Raises `StoreError`; the answer goes on without.
-        """
+    async def unsent(self, part: int) -> None:
+        """The message that was begun as part number ``part`` certainly does not exist."""
         ...
 
 
 class NoJournal:
     """A journal for callers that keep nothing, such as answers to commands."""
 
+    async def begin(self, parts: int) -> None:
+        """Forget it."""
+
     async def posted(self, part: int, post: str) -> None:
+        """Forget it."""
+
+    async def unsent(self, part: int) -> None:
         """Forget it."""

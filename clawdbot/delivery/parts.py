@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -12,9 +12,12 @@ from clawdbot.clock import Clock
 from clawdbot.delivery.outbox import Journal
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.delivery.preview import Preview
-from clawdbot.errors import Limited, StoreError, Unsure
+from clawdbot.errors import DeliveryError, Gone, Limited, StoreError, Unsure
 
 log = logging.getLogger(__name__)
+
+# Seconds of a growing text that a crash may cost: so often the text on the screen is noted.
+NOTE_EVERY = 3.0
 
 
 @dataclass(slots=True)
@@ -24,23 +27,37 @@ class _Part:
     """The `Post.ref` that the journal has."""
     shown: Frame | None = None
     """What the platform acknowledged last; None while nobody knows what is there."""
-    doubtful: tuple[Frame, ...] = ()
-    """What earlier sends that may have landed were to show: a platform that knows their key shows one of these."""
+    doubtful: tuple[Frame | None, ...] = ()
+    """What earlier sends that may have landed were to show (None: not known any more).
+
+    A platform that knows their key shows one of these."""
+    begun: bool = False
+    """Whether the journal knows that there may be such a message."""
+    gone: bool = False
+    """Whether somebody has removed it, or the place where it should be."""
 
 
 class Parts:
     """An answer as a row of messages; one call at a time changes one of them.
 
-    ``posts`` are the messages that a former process noted, None when there was none; it may have sent one more.
-    A call that was begun is never cancelled, whoever waits for it: its outcome is always taken down.
+    ``posts`` are the messages that a former process noted, each None when it may have been sent or not; it is None
+    itself when there was no such process. A call that was begun is never cancelled, whoever waits for it: its outcome
+    is always taken down.
     """
 
     def __init__(
-        self, reply: Reply, *, key: str, budgets: Budgets, clock: Clock, journal: Journal, posts: Sequence[str] | None
+        self,
+        reply: Reply,
+        *,
+        key: str,
+        budgets: Budgets,
+        clock: Clock,
+        journal: Journal,
+        posts: Sequence[str | None] | None,
     ) -> None:
         self.call: asyncio.Task[None] | None = None
         """The latest call, under way or done."""
-        self.ambiguous_sends = 0
+        self.ambiguous_sends = sum(ref is None for ref in posts or ())
         """Sends of which nobody knows whether they posted a message; each was or will be sent again."""
         self.acknowledged_at: float | None = None
         """When the platform acknowledged a call last."""
@@ -51,19 +68,34 @@ class Parts:
         self._clock = clock
         self._journal = journal
         self._preview = Preview(reply, budgets, clock)
+        self._text_noted_at = -inf
+        """When the journal was told of the growing text last."""
         self._taken_up = posts is not None
-        self._parts = [_Part(reply.post(ref), ref) for ref in posts or ()]
+        self._parts = [_taken_up(reply, ref) for ref in posts or ()]
+
+    @property
+    def all_gone(self) -> bool:
+        """Whether nothing is left of the answer on the screen, because somebody has removed it."""
+        return all(part.gone for part in self._parts)
 
     def differing(self, frames: Sequence[Frame]) -> int | None:
-        """The first of ``frames`` that the screen does not show yet; None when it shows them all."""
+        """The first of ``frames`` that the screen does not show yet; None when it shows them all.
+
+        A message that somebody has removed is not missing.
+        """
         for number, frame in enumerate(frames):
             if number >= len(self._parts):
                 if self._preview.shows(number, frame):
                     continue
                 return number
-            if not _same(self._parts[number].shown, frame):
+            part = self._parts[number]
+            if not part.gone and not _same(part.shown, frame):
                 return number
         return None
+
+    def shown(self, number: int) -> Frame | None:
+        """What the platform acknowledged last for message ``number``; None while nobody knows what is there."""
+        return self._parts[number].shown if number < len(self._parts) else None
 
     def covered(self, frames: Sequence[Frame]) -> list[Frame]:
         """``frames`` for every message there is: one more than the answer needs, which cannot be deleted, says so."""
@@ -120,24 +152,45 @@ class Parts:
         part = self._parts[number]
         post = part.post
         try:
+            await self._announce(number, part, frame)
             if post is None:
                 part.post = await self._reply.send(frame, f"{self._key}-{number}")
             else:
                 await post.edit(frame)
-        except Limited as refusal:
-            self._budgets.refuse(*buckets, refusal, self._clock.now())
-            raise
-        except Unsure:
-            part.shown = None
-            if post is None:
-                self.ambiguous_sends += 1
-                part.doubtful = (*part.doubtful, frame)
+        except DeliveryError as error:
+            if isinstance(error, Limited):
+                self._budgets.refuse(*buckets, error, self._clock.now())
+            await self._take_down(error, number, part, frame)
             raise
         finally:
             self._budgets.returned(buckets, self._clock.now())
         part.shown = None if post is None and self._doubt(part, frame) else frame
         self.acknowledged_at = self._clock.now()
         await self._note(number, part)
+
+    async def _announce(self, number: int, part: _Part, frame: Frame) -> None:
+        """Note what the coming call may show, where a later process would have to know it."""
+        now = self._clock.now()
+        stale = frame.state is State.STREAMING and now - self._text_noted_at >= NOTE_EVERY
+        if part.begun and not stale:
+            return
+        part.begun = True
+        if frame.state is State.STREAMING:
+            self._text_noted_at = now
+        await self._tell(self._journal.begin(number + 1))
+
+    async def _take_down(self, error: DeliveryError, number: int, part: _Part, frame: Frame) -> None:
+        """Note what a failed call has left on the screen."""
+        if isinstance(error, Unsure):
+            part.shown = None
+            if part.post is None:
+                self.ambiguous_sends += 1
+                part.doubtful = (*part.doubtful, frame)
+            return
+        part.gone = isinstance(error, Gone)
+        if part.post is None and not part.doubtful:
+            part.begun = False
+            await self._tell(self._journal.unsent(number))
 
     def _doubt(self, part: _Part, frame: Frame) -> bool:
         """Whether a send may have brought back a message from an earlier one, with another text."""
@@ -147,10 +200,19 @@ class Parts:
         if part.post is None or part.post.ref == part.noted:
             return
         part.noted = part.post.ref
+        await self._tell(self._journal.posted(number, part.noted))
+
+    async def _tell(self, note: Awaitable[None]) -> None:
         try:
-            await self._journal.posted(number, part.noted)
+            await note
         except StoreError:
-            log.exception("Part %d of answer %s is on the screen but could not be noted", number, self._key)
+            log.exception("What the screen shows of answer %s could not be noted", self._key)
+
+
+def _taken_up(reply: Reply, ref: str | None) -> _Part:
+    if ref is None:
+        return _Part(doubtful=(None,), begun=True)
+    return _Part(reply.post(ref), ref, begun=True)
 
 
 def _same(shown: Frame | None, wanted: Frame) -> bool:

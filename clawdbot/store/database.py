@@ -1,11 +1,13 @@
 """One SQLite file, two connections of one thread each, so that a read never waits for a write's commit."""
 
 import asyncio
+import fcntl
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.resources import files
 from pathlib import Path
+from typing import BinaryIO
 
 import aiosqlite
 
@@ -13,7 +15,7 @@ from clawdbot.errors import StoreError
 
 # The scripts that bring a database up to date, oldest first. `PRAGMA user_version` counts those that a file has had:
 # add to the end, change none.
-STEPS = ("schema.sql",)
+STEPS = ("schema.sql", "continued.sql")
 
 _FAULTS = {
     sqlite3.SQLITE_BUSY: "is locked by another program",
@@ -31,11 +33,13 @@ _FAULTS = {
 async def open_database(path: Path, patience: float) -> AsyncIterator["Database"]:
     """Open the file, made or brought up to date if need be, and close it at the end of the block.
 
-    ``patience``: how many seconds to wait for another program's lock. Raises `StoreError`.
+    One bot at a time: a second one would answer the same questions again. ``patience``: how many seconds to wait for
+    another program's lock. Raises `StoreError`.
     """
     async with AsyncExitStack() as stack:
         with _translated(path):
             _make(path)
+            stack.enter_context(_locked(path))
             writer = await stack.enter_async_context(_connect(path, patience))
             await _prepare(writer, path)
             reader = await stack.enter_async_context(_connect(path, patience))
@@ -89,6 +93,26 @@ def _make(path: Path) -> None:
         raise StoreError(f"The database {path} cannot be made ({error.strerror}).") from error
     # A file that cannot be opened is found here: aiosqlite would leave a thread behind that outlives the loop.
     sqlite3.connect(path).close()
+
+
+def _locked(path: Path) -> BinaryIO:
+    """A file that keeps other bots out until it is closed or the process ends, however it ends."""
+    # Not the database itself: closing a second handle on it would drop SQLite's own locks.
+    name = path.with_name(f"{path.name}.lock")
+    try:
+        name.touch(mode=0o600)
+        lock = name.open("ab")
+    except OSError as error:
+        raise StoreError(f"The file {name} cannot be made ({error.strerror}).") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise StoreError(
+            f"The database {path} is in use by another bot ({error.strerror}). End that one first, or give this one a "
+            "file of its own ([store] path)."
+        ) from error
+    return lock
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import sqlite3
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from clawdbot.chat import Conversation, Message, Person, State
@@ -23,7 +23,7 @@ class Answer:
 
     text: str
     state: State
-    """Final, or what cut it short."""
+    """Final, or what cut it short; streaming as long as it is being written."""
     model: str
     """The name of the model whose tokenizer made the tokens."""
     question_tokens: Sequence[int] | None = None
@@ -45,14 +45,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A reply whose last frame the platform has not acknowledged."""
+    """A reply that lacks something: its last frame on the screen, or the rest of an interrupted text."""
 
     reply: int
     question: Question
-    posts: dict[int, str]
-    """`Post.ref` of its messages on the platform so far, by part."""
+    posts: list[str | None]
+    """`Post.ref` of each of its messages; None for one whose posting was begun: it may be there or not."""
     answer: Answer | None
-    """None when the engine did not finish."""
+    """All that is known of its text, "streaming" as long as it is being written; None if nothing is known."""
 
 
 def question_row(question: Question, received_at: float) -> tuple[object, ...]:
@@ -78,7 +78,7 @@ def read_question(row: sqlite3.Row, received_at: float) -> Question:
 
 
 def answer_row(answer: Answer) -> tuple[object, ...]:
-    """The columns of ``reply`` from state to answer_tokens."""
+    """The columns of ``reply`` from state to answer_tokens, for an answer that is over or still being written."""
     return (answer.state.value, answer.text, answer.model, _pack(answer.question_tokens), _pack(answer.tokens))
 
 
@@ -88,6 +88,12 @@ def read_answer(row: sqlite3.Row) -> Answer | None:
         return None
     question_tokens, tokens = _unpack(row["question_tokens"]), _unpack(row["answer_tokens"])
     return Answer(row["answer"], State(row["state"]), row["model"], question_tokens, tokens)
+
+
+def read_posts(rows: Iterable[sqlite3.Row], begun: int) -> list[str | None]:
+    """`Unfinished.posts` from the rows of ``post`` of one reply and the number of messages that were ``begun``."""
+    refs: dict[int, str] = {row["part"]: row["ref"] for row in rows}
+    return [refs.get(part) for part in range(max(begun, *(part + 1 for part in refs), 0))]
 
 
 def read_turns(row: sqlite3.Row, model: str) -> Iterator[Turn]:

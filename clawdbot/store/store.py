@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import fields
@@ -21,6 +22,7 @@ from clawdbot.store.records import (
     question_row,
     read_answer,
     read_conversation,
+    read_posts,
     read_question,
     read_turns,
 )
@@ -28,6 +30,8 @@ from clawdbot.store.records import (
 log = logging.getLogger(__name__)
 
 DAY = 86_400.0
+
+_LAST = 2**63 - 1
 
 _TIMING = tuple(field.name for field in fields(Timing))
 
@@ -45,6 +49,16 @@ _ANSWER = """
 UPDATE reply SET state = ?, answer = ?, model = ?, question_tokens = ?, answer_tokens = ?, finished_at = ?
 WHERE id = ? AND finished_at IS NULL
 """
+_DRAFT = """
+UPDATE reply SET state = ?, answer = ?, model = ?, question_tokens = ?, answer_tokens = ?, begun = max(begun, ?)
+WHERE id = ? AND finished_at IS NULL AND state IN ('asked', 'streaming')
+"""
+_BEGIN = "UPDATE reply SET begun = max(begun, ?) WHERE id = ?"
+_UNSENT = "UPDATE reply SET begun = ? WHERE id = ?"
+_REOPEN = """
+UPDATE reply SET state = 'streaming', finished_at = NULL
+WHERE id = ? AND state = 'interrupted' AND finished_at IS NOT NULL
+"""
 _TIME = f"INSERT INTO timing (reply, {', '.join(_TIMING)}) VALUES (?{', ?' * len(_TIMING)}) ON CONFLICT DO NOTHING"
 _TRIM = """
 INSERT INTO conversation (key, first_turn) SELECT conversation, ? FROM reply WHERE id = ?
@@ -57,14 +71,15 @@ WHERE id = ? AND finished_at IS NULL
 _HISTORY = """
 WITH start AS (SELECT coalesce((SELECT first_turn FROM conversation WHERE key = ?), 0) AS first_turn)
 SELECT reply.*, first_turn FROM reply, start
-WHERE conversation = ? AND id >= first_turn / 2 AND finished_at IS NOT NULL AND answer <> '' ORDER BY id
+WHERE conversation = ? AND id >= first_turn / 2 AND id < ? AND finished_at IS NOT NULL AND answer <> '' ORDER BY id
 """
 _RESET = """
 INSERT INTO conversation (key, first_turn) SELECT ?, 2 * (coalesce(max(id), 0) + 1) FROM reply WHERE true
 ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
 """
 _PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
-_PENDING_POSTS = "SELECT post.* FROM post JOIN reply ON reply.id = post.reply WHERE finished_at IS NULL ORDER BY part"
+_OF_POST = "SELECT reply.* FROM reply JOIN post ON post.reply = reply.id WHERE post.ref = ? AND conversation = ?"
+_POSTS = "SELECT part, ref FROM post WHERE reply = ?"
 _PRIVATE = """
 SELECT platform, chat, topic, private, guild FROM reply WHERE platform = ? AND private
 GROUP BY conversation ORDER BY max(id) DESC LIMIT ?
@@ -141,6 +156,19 @@ class Store:
             row = await write.execute_insert(_ASK, question_row(question, received_at))
         return int(row[0]) if row else None
 
+    async def draft(self, reply: int, answer: Answer | None, begun: int) -> None:
+        """Keep what the screen is about to show of an answer, for a start that finds it unfinished.
+
+        ``answer`` is what is written so far, in the state "streaming" (None: nothing yet); ``begun`` counts its
+        messages, with one that is about to be posted. Never takes the place of a text that `answered` has kept.
+        """
+        if answer is None or not await self._database.write(_DRAFT, *answer_row(answer), begun, reply):
+            await self._database.write(_BEGIN, begun, reply)
+
+    async def unsent(self, reply: int, part: int) -> None:
+        """The platform certainly did not post a part (0, 1, …) that was begun, nor any after it."""
+        await self._database.write(_UNSENT, part, reply)
+
     async def posted(self, reply: int, part: int, post_ref: str) -> None:
         """Keep the `Post.ref` of a part (0, 1, …) that is on the platform now."""
         await self._database.write(_POST, reply, part, post_ref)
@@ -169,13 +197,13 @@ class Store:
         """Give up on a reply: it is pending no more and leaves nothing in the history."""
         await self._database.write(_FAIL, state.value, self._clock.wall(), reply)
 
-    async def history(self, conversation: str, model: str) -> list[Turn]:
+    async def history(self, conversation: str, model: str, before: int | None = None) -> list[Turn]:
         """The finished turns of a conversation (`Conversation.key`), oldest first, questions and answers in turn.
 
-        From its first turn on, as `finish` and `reset` have set it; without answers of no text. Tokens are given when
-        they are those of ``model``.
+        From its first turn on, as `finish` and `reset` have set it, to the reply ``before`` (None: to the end);
+        without answers of no text. Tokens are given when they are those of ``model``.
         """
-        rows = await self._database.read(_HISTORY, conversation, conversation)
+        rows = await self._database.read(_HISTORY, conversation, conversation, _LAST if before is None else before)
         return [turn for row in rows for turn in read_turns(row, model) if turn.id >= row["first_turn"]]
 
     async def reset(self, conversation: str) -> None:
@@ -184,15 +212,24 @@ class Store:
 
     async def unfinished(self) -> list[Unfinished]:
         """The pending replies, oldest first: what a start has to take up again."""
-        posts: dict[int, dict[int, str]] = {}
-        for row in await self._database.read(_PENDING_POSTS):
-            posts.setdefault(row["reply"], {})[row["part"]] = row["ref"]
-        found = []
-        for row in await self._database.read(_PENDING):
-            received_at = row["received_at"] - self._clock.wall() + self._clock.now()
-            question = read_question(row, received_at)
-            found.append(Unfinished(row["id"], question, posts.get(row["id"], {}), read_answer(row)))
-        return found
+        return [await self._read(row) for row in await self._database.read(_PENDING)]
+
+    async def of_post(self, conversation: str, post_ref: str) -> Unfinished | None:
+        """The reply that the message ``post_ref`` of a conversation belongs to, with its text if it has one.
+
+        None for a message that is not known: it was posted without an answer to that, or is too old.
+        """
+        rows = await self._database.read(_OF_POST, post_ref, conversation)
+        return await self._read(rows[0]) if rows else None
+
+    async def reopen(self, reply: int) -> bool:
+        """Take an interrupted reply up again, with its text so far as a draft; False when somebody else has."""
+        return await self._database.write(_REOPEN, reply) == 1
+
+    async def _read(self, row: sqlite3.Row) -> Unfinished:
+        received_at = row["received_at"] - self._clock.wall() + self._clock.now()
+        posts = read_posts(await self._database.read(_POSTS, row["id"]), row["begun"])
+        return Unfinished(row["id"], read_question(row, received_at), posts, read_answer(row))
 
     async def private_chats(self, platform: str, limit: int = 200) -> list[Conversation]:
         """Where people have asked something in private, the latest first, ``limit`` of them at most."""

@@ -8,50 +8,16 @@ import pytest
 
 from clawdbot.chat import File, Frame, Rate, State
 from clawdbot.delivery.live import LiveReply
-from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, StoreError, Unreachable, Unsure
+from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.memory import NO_MISHAP, Call, MemoryPost, MemoryReply, Mishap, limits
-from clawdbot.words import EMPTY, FAILED, INTERRUPTED_MARK, STOPPED_MARK, WITHDRAWN
+from clawdbot.testing.memory import NO_MISHAP, Call, MemoryReply, Mishap, limits
+from clawdbot.words import EMPTY, FAILED, INTERRUPTED_MARK, STOPPED_MARK
 
 Live = Callable[..., LiveReply]
 Play = Callable[..., Awaitable[None]]
 Speak = Callable[..., Coroutine[Any, Any, None]]
 
 WORDS = [f"word{number} " for number in range(400)]
-
-
-class Labelled(MemoryPost):
-    """A message whose ref tells what is attached to it."""
-
-    files = ""
-
-    @property
-    def ref(self) -> str:
-        return super().ref + self.files
-
-    async def edit(self, frame: Frame) -> None:
-        await super().edit(frame)
-        self.files = "".join(f"+{file.name}" for file in frame.files)
-
-
-class Shelf(MemoryReply):
-    """A platform of such messages."""
-
-    async def send(self, frame: Frame, key: str) -> MemoryPost:
-        return Labelled(self, await self.show("send", len(self.screen.frames), frame, key))
-
-
-class Notes:
-    """A journal that keeps what it is told."""
-
-    def __init__(self, error: StoreError | None = None) -> None:
-        self.posts: list[tuple[int, str]] = []
-        self._error = error
-
-    async def posted(self, part: int, post: str) -> None:
-        if self._error is not None:
-            raise self._error
-        self.posts.append((part, post))
 
 
 @pytest.mark.parametrize("wait", [3.0, 30.0, 280.0, 14_000.0])
@@ -179,7 +145,7 @@ async def test_many_finished_texts_do_not_rush_into_one_place(clock: ManualClock
     assert [reply.screen.texts for reply in replies] == [["Hello"]] * 30
 
 
-@pytest.mark.parametrize("error", [Gone("deleted"), Forbidden("blocked"), Rejected("never")])
+@pytest.mark.parametrize("error", [Gone("deleted"), Forbidden("blocked")])
 async def test_permanent_failure_is_raised_and_not_repeated(
     clock: ManualClock, live: Live, error: DeliveryError
 ) -> None:
@@ -289,78 +255,6 @@ async def test_leaving_without_finish_leaves_the_screen(clock: ManualClock, live
         answer.show("Hello there")
     await clock.advance(60.0)
     assert reply.screen.texts == ["Hello"]
-
-
-async def test_messages_are_noted_as_they_are_posted(clock: ManualClock, live: Live) -> None:
-    """After a crash the journal says what is on the screen already."""
-    reply = MemoryReply(clock, limits(size=200))
-    notes = Notes()
-    async with live(reply, journal=notes) as answer:
-        await answer.finish("".join(WORDS[:60]), State.FINAL)
-    assert notes.posts == [(part, str(part)) for part in range(len(reply.screen.texts))]
-
-
-async def test_message_that_got_another_name_by_an_edit_is_noted_again(clock: ManualClock, live: Live) -> None:
-    """Where a file is a message of its own, the ref says that it is there; after a crash it would be posted again."""
-
-    reply = Shelf(clock)
-    notes = Notes()
-    async with live(reply, journal=notes) as answer:
-        answer.show("Hello")
-        await clock.settle()
-        await answer.finish("Hello there", State.FINAL, (File("answer.md", b"rest"),))
-    assert notes.posts == [(0, "0"), (0, "0+answer.md")]
-
-
-async def test_full_disk_does_not_stop_the_answer(
-    clock: ManualClock, live: Live, caplog: pytest.LogCaptureFixture
-) -> None:
-    reply = MemoryReply(clock)
-    async with live(reply, journal=Notes(StoreError("disk full"))) as answer:
-        answer.show("Hello")
-        await clock.settle()
-        await answer.finish("Hello there", State.FINAL)
-    assert reply.screen.texts == ["Hello there"]
-    assert "could not be noted" in caplog.text
-
-
-async def test_answer_is_taken_up_after_a_restart(clock: ManualClock, live: Live) -> None:
-    """Messages that a former process posted are edited; only the missing ones are sent."""
-    reply = MemoryReply(clock, limits(size=200))
-    text = "".join(WORDS[:60])
-    async with live(reply) as before:
-        before.show(text[:250])
-        await clock.settle()
-    posts = [str(part) for part in range(len(reply.screen.texts))]
-    sends = len(reply.made("send"))
-    async with live(reply, posts=posts) as answer:
-        await answer.finish(text, State.INTERRUPTED)
-    assert len(reply.made("send")) == len(reply.screen.texts) > sends == len(posts)
-    assert "".join(" ".join(reply.screen.texts).split()) == "".join(f"{text}\n\n{INTERRUPTED_MARK}".split())
-
-
-async def test_message_that_is_no_longer_needed_says_so(clock: ManualClock, live: Live) -> None:
-    """The answer that is given after a restart is shorter: no stale text stays below it."""
-    reply = MemoryReply(clock, limits(size=200))
-    async with live(reply) as before:
-        before.show("".join(WORDS[:60]))
-        await clock.settle()
-    posts = [str(part) for part in range(len(reply.screen.texts))]
-    async with live(reply, posts=posts) as answer:
-        await answer.finish("Short", State.FINAL)
-    assert reply.screen.texts == ["Short", WITHDRAWN, WITHDRAWN]
-    assert [frame.last for frame in reply.screen.frames] == [True, False, False]
-
-
-async def test_message_that_the_journal_does_not_know_is_recognised(clock: ManualClock, live: Live) -> None:
-    """Killed between the send and the note: the same key brings the message back, and it is brought up to date."""
-    reply = MemoryReply(clock)
-    async with live(reply) as before:
-        before.show("Hello")
-        await clock.settle()
-    async with live(reply, posts=()) as answer:
-        await answer.finish("Hello there", State.FINAL)
-    assert reply.screen.texts == ["Hello there"]
 
 
 async def test_chaos_loses_nothing_and_doubles_nothing(clock: ManualClock, play: Play, speak: Speak) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from clawdbot.chat import State
 from clawdbot.errors import StoreError
-from clawdbot.store import database
+from clawdbot.store import Answer, database, open_store
 from clawdbot.store.database import Database, open_database
+from clawdbot.testing.clock import ManualClock
 
 ADD = "INSERT INTO event (platform, id, at) VALUES ('discord', ?, 0)"
 COUNT = "SELECT count(*) FROM event"
@@ -149,6 +151,7 @@ async def test_only_the_owner_may_read_it(opened: Database, path: Path) -> None:
         path.name: 0o600,
         f"{path.name}-wal": 0o600,
         f"{path.name}-shm": 0o600,
+        f"{path.name}.lock": 0o600,
     }
 
 
@@ -175,6 +178,48 @@ async def test_an_older_database_is_brought_up_to_date(
         version = (await opened.read("PRAGMA user_version"))[0][0]
     assert [tuple(row) for row in rows] == [("1", "command")]
     assert version == len(database.STEPS)
+
+
+async def test_a_database_of_the_first_version_goes_on(
+    path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pending questions, messages and answers are taken up as that version would have done."""
+    asked = (
+        "INSERT INTO reply (conversation, platform, chat, topic, private, guild, message_id, author, author_name,"
+        " question, received_at, reply_ref, state, answer, model)"
+        " VALUES ('discord:5:0', 'discord', 5, 0, 0, 9, ?, 4242, 'Ann', 'Why?', 1e9, 'there', ?, ?, 'small')"
+    )
+    with monkeypatch.context() as past:
+        past.setattr(database, "STEPS", ("schema.sql",))
+        async with open_database(path, patience=1) as opened:
+            await opened.write(asked, "1", "asked", None)
+            await opened.write(asked, "2", "final", "Because.")
+            await opened.write("INSERT INTO post (reply, part, ref) VALUES (2, 0, 'post')")
+    async with open_store(path, clock) as store:
+        first, second = await store.unfinished()
+        await store.draft(first.reply, Answer("Be", State.STREAMING, "small"), 1)
+        (drafted, _) = await store.unfinished()
+    assert (first.posts, first.answer) == ([], None)
+    assert (second.posts, second.answer) == (["post"], Answer("Because.", State.FINAL, "small"))
+    assert (drafted.posts, drafted.answer) == ([None], Answer("Be", State.STREAMING, "small"))
+
+
+async def test_two_bots_on_one_database_are_kept_apart(path: Path) -> None:
+    """Each would answer what the other has left unfinished; the second is told what to do."""
+    async with open_database(path, patience=1):
+        with pytest.raises(StoreError, match=rf"{path.name} is in use by another bot .* file of its own"):
+            async with open_database(path, patience=1):
+                pass
+    async with open_database(path, patience=1) as opened:
+        assert await opened.write(ADD, "1") == 1
+
+
+async def test_a_lock_that_cannot_be_made_is_named(path: Path) -> None:
+    """A folder lies in its place."""
+    path.with_name(f"{path.name}.lock").mkdir()
+    with pytest.raises(StoreError, match=rf"{path.name}.lock cannot be made"):
+        async with open_database(path, patience=1):
+            pass
 
 
 async def test_reads_cannot_write(opened: Database) -> None:

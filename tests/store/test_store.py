@@ -195,7 +195,7 @@ class TestUnfinished:
         later = ManualClock(start=5.0, epoch=clock.wall())
         async with open_store(path, later) as store:
             (found,) = await store.unfinished()
-        assert (found.reply, found.posts, found.answer) == (reply, {}, None)
+        assert (found.reply, found.posts, found.answer) == (reply, [], None)
         assert found.question == question("1", received_at=5.0 - 60.0)
 
     async def test_posts_and_text_come_back(self, store: Store) -> None:
@@ -206,8 +206,36 @@ class TestUnfinished:
         await store.posted(reply, 1, "post 1")
         await store.answered(reply, answer(state=State.STOPPED))
         (found,) = await store.unfinished()
-        assert found.posts == {0: "post 0", 1: "post 1"}
+        assert found.posts == ["post 0", "post 1"]
         assert found.answer == answer(state=State.STOPPED)
+
+    async def test_a_text_that_was_growing_comes_back(self, store: Store) -> None:
+        """The latest that was noted, with its tokens; of a message that was begun nobody knows whether it is there."""
+        reply = await asked(store, "1")
+        await store.draft(reply, answer("Be", State.STREAMING), 1)
+        await store.posted(reply, 0, "post 0")
+        await store.draft(reply, answer("Becau", State.STREAMING), 2)
+        (found,) = await store.unfinished()
+        assert found.posts == ["post 0", None]
+        assert found.answer == answer("Becau", State.STREAMING)
+
+    async def test_a_message_that_was_not_sent_is_no_doubt(self, store: Store) -> None:
+        """The platform said so."""
+        reply = await asked(store, "1")
+        await store.draft(reply, None, 1)
+        await store.posted(reply, 0, "post 0")
+        await store.draft(reply, None, 2)
+        await store.unsent(reply, 1)
+        (found,) = await store.unfinished()
+        assert (found.posts, found.answer) == (["post 0"], None)
+
+    async def test_a_growing_text_never_replaces_the_finished_one(self, store: Store) -> None:
+        """A call that was on its way while the answer ended; its message counts all the same."""
+        reply = await asked(store, "1")
+        await store.answered(reply, answer())
+        await store.draft(reply, answer("Be", State.STREAMING), 1)
+        (found,) = await store.unfinished()
+        assert (found.posts, found.answer) == ([None], answer())
 
     async def test_what_is_over_does_not_come_back(self, store: Store) -> None:
         """Neither answers nor failures."""
@@ -227,6 +255,45 @@ class TestUnfinished:
         """A mixed-up id is found at once."""
         with pytest.raises(StoreError, match="FOREIGN KEY"):
             await store.posted(77, 0, "post")
+
+
+class TestInterrupted:
+    async def test_a_reply_is_found_by_its_message(self, store: Store) -> None:
+        """In its conversation alone: platforms number messages in each chat anew."""
+        here, there = await asked(store, "1", place=ROOM), await asked(store, "2", place=OTHER)
+        for reply in (here, there):
+            await store.posted(reply, 0, "77")
+            await store.finish(reply, answer("Be", State.INTERRUPTED))
+        found = await store.of_post(ROOM.key, "77")
+        assert found is not None
+        assert (found.reply, found.posts, found.answer) == (here, ["77"], answer("Be", State.INTERRUPTED))
+        assert await store.of_post(ROOM.key, "78") is None
+
+    async def test_an_interrupted_reply_is_taken_up_once(self, store: Store) -> None:
+        """It is pending again with its text so far, and its exchange is no history until it is finished again."""
+        reply = await asked(store, "1")
+        await store.finish(reply, answer("Be", State.INTERRUPTED))
+        assert [await store.reopen(reply) for _ in range(2)] == [True, False]
+        (found,) = await store.unfinished()
+        assert found.answer == answer("Be", State.STREAMING)
+        assert await texts(store) == []
+        await store.finish(reply, answer())
+        assert await texts(store) == ["Why?", "Because."]
+
+    @pytest.mark.parametrize("state", [State.FINAL, State.STOPPED])
+    async def test_nothing_else_is_taken_up(self, store: Store, state: State) -> None:
+        """Not what is complete, nor what somebody has stopped."""
+        reply = await asked(store, "1")
+        await store.finish(reply, answer("Be", state))
+        assert await store.reopen(reply) is False
+
+    async def test_history_ends_before_a_reply(self, store: Store) -> None:
+        """What was said after a question is not known when its answer is continued."""
+        await exchange(store, "1")
+        second = await exchange(store, "2")
+        await exchange(store, "3")
+        turns = await store.history(ROOM.key, "small", before=second)
+        assert [turn.text for turn in turns] == ["question 1", "answer 1"]
 
 
 class TestTimings:

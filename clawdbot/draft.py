@@ -1,0 +1,85 @@
+"""An answer while it is being written, and what is noted of it for a process that finds it unfinished."""
+
+from dataclasses import dataclass, field
+
+from clawdbot.chat import State
+from clawdbot.engine.protocol import Chunk, Usage
+from clawdbot.store import Answer, Store
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is known of one answer while it is made. Times are seconds of `Clock.now`."""
+
+    text: str = ""
+    tokens: list[int] = field(default_factory=list)
+    model: str = ""
+    begun: Answer | None = None
+    """What was written before an interruption; the text goes on from there."""
+    question_tokens: list[int] | None = None
+    first_turn: int | None = None
+    admitted: float | None = None
+    first_token: float | None = None
+    last_token: float | None = None
+    usage: Usage | None = None
+    failure: State | None = None
+    """The state in which a fault leaves the answer; None as long as there was none."""
+
+    @classmethod
+    def after(cls, begun: Answer | None) -> "Draft":
+        """A draft that goes on where ``begun`` ends; None begins anew."""
+        if begun is None or not begun.text:
+            return cls()
+        asked = None if begun.question_tokens is None else list(begun.question_tokens)
+        return cls(begun.text, list(begun.tokens or ()), begun.model, begun, asked)
+
+    @property
+    def grown(self) -> bool:
+        """Whether any text was written that was not there before."""
+        return self.text != (self.begun.text if self.begun else "")
+
+    def take(self, chunk: Chunk, now: float) -> None:
+        """Add what the engine has written."""
+        self.last_token = now
+        if self.first_token is None:
+            self.first_token = now
+        self.text += chunk.text
+        self.tokens += chunk.tokens
+        self.usage = chunk.usage
+
+    def forget(self) -> None:
+        """Forget what an engine wrote that died before its tokens made any text."""
+        self.tokens = list(self.begun.tokens or ()) if self.begun else []
+        self.first_token = self.last_token = None
+
+    def fail(self) -> None:
+        """Note a fault: it cuts a text short, or there will be none."""
+        self.failure = State.INTERRUPTED if self.text else State.FAILED
+
+    def answer(self, state: State) -> Answer:
+        """What of it is stored."""
+        return Answer(self.text, state, self.model, self.question_tokens, self.tokens)
+
+
+class DraftJournal:
+    """A `clawdbot.delivery.outbox.Journal` in the store, for one reply."""
+
+    def __init__(self, store: Store, number: int, posts: set[str], draft: Draft | None) -> None:
+        """``posts`` is told the ref of every message; ``draft`` is None when the text is stored already."""
+        self._store = store
+        self._number = number
+        self._posts = posts
+        self._draft = draft
+
+    async def begin(self, parts: int) -> None:
+        draft = self._draft
+        # A sentence that says why there is no answer is no part of one.
+        written = draft is not None and draft.text and draft.failure is not State.FAILED
+        await self._store.draft(self._number, draft.answer(State.STREAMING) if draft and written else None, parts)
+
+    async def posted(self, part: int, post: str) -> None:
+        self._posts.add(post)
+        await self._store.posted(self._number, part, post)
+
+    async def unsent(self, part: int) -> None:
+        await self._store.unsent(self._number, part)
