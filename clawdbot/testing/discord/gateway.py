@@ -111,6 +111,11 @@ class Gateway:
         for connection in tuple(self._open):
             connection.abort()
 
+    async def hang_up(self, code: int) -> None:
+        """Close every connection with a ``code`` of Discord's, for example 4009 ("session timed out")."""
+        for connection in tuple(self._open):
+            await connection.socket.close(code=code)
+
     def forget(self) -> None:
         """Let no session be resumed any more; connections stay as they are."""
         self._sessions.clear()
