@@ -13,15 +13,18 @@ CACHED = 64
 """Texts whose drawing is remembered: a text is measured, sent and often sent again."""
 
 LONGER_LINE, LONGER_MARK = 6, 8
-"""How many units a line, and two marks next to each other, can become longer when they are drawn: numbers of items get
-more digits, an item in an item gets a line of its own, a rule of three signs is drawn with eight."""
+"""How many units a line, and a mark among several at its beginning, can become longer when they are drawn: numbers of
+items get more digits, an item in an item gets a line of its own, a rule of three signs is drawn with eight."""
 
 UNSURE = re.compile(r"[|$\\]")
 """Tables and formulas can become anything."""
 
-MARK_PAIRS = re.compile(r"(?:[-*_+>]|\d[.)])(?=[ \t]*(?:[-*_+>]|\d+[.)]))")
+MARKS = re.compile(r"^[ \t]*((?:(?:[-*_+>]|\d+[.)])[ \t]*){2,})", re.MULTILINE)
 STYLES = re.compile(r"[*_`~]")
 """An entity takes two of these at least."""
+
+BOLD = re.compile(r"(?<!\S)\*\*(?=[^\s*`])[^*`\n]*(?<=\w)\*\*(?![\w*])")
+"""Four of them that make one for certain."""
 
 LINKS = re.compile(r"[\[<>]| {4}|\t")
 """One of these makes an entity: a link, a quote, indented code."""
@@ -81,8 +84,9 @@ class Renderer:
         longest = utf16_len(markdown) + LONGER_LINE * (markdown.count("\n") + 1)
         if longest > self._text_limit or UNSURE.search(markdown):
             return False
-        longest += LONGER_MARK * len(MARK_PAIRS.findall(markdown))
-        most = len(STYLES.findall(markdown)) / 2 + len(LINKS.findall(markdown)) + 2 * len(HEADINGS.findall(markdown))
+        longest += LONGER_MARK * sum(map(len, MARKS.findall(markdown)))
+        most = len(STYLES.findall(markdown)) / 2 - len(BOLD.findall(markdown))
+        most += len(LINKS.findall(markdown)) + 2 * len(HEADINGS.findall(markdown))
         return longest <= self._text_limit and most <= self._entity_limit
 
     def _draw(self, markdown: str) -> Drawn:
