@@ -1,10 +1,17 @@
 """The engine called directly against the whole bot, both on an engine that writes by a script."""
 
+from pathlib import Path
+
+import pytest
+
+from clawdbot.app import open_app
 from clawdbot.bench.hearing import Heard
-from clawdbot.bench.overhead import compare, question, readable
+from clawdbot.bench.overhead import Console, compare, question, readable
 from clawdbot.clock import SystemClock
+from clawdbot.config import Settings, StoreSettings
 from clawdbot.engine.protocol import Chunk
-from clawdbot.testing.engine import Script, ScriptedEngine
+from clawdbot.latency import Timing
+from clawdbot.testing.engine import Script, ScriptedEngine, opened
 
 
 async def test_the_same_kind_of_question_goes_both_ways_in_turns() -> None:
@@ -21,6 +28,25 @@ async def test_the_same_kind_of_question_goes_both_ways_in_turns() -> None:
     assert 0 < found.bot.p50 < 5
     assert found.added.n == 3
     assert found.to_map().keys() == {"raw_ttft", "bot_ttft", "added", "pairs"}
+
+
+async def test_the_bots_half_is_drawn_by_the_console_adapter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And nothing of it reaches the terminal at which the bench runs."""
+    clock = SystemClock()
+    engine = ScriptedEngine(lambda request: Script(["One", " two"]), clock)
+    timings: list[Timing] = []
+    settings = Settings(store=StoreSettings(path=tmp_path / "clawdbot.sqlite3"))
+    async with open_app(settings, lambda: opened(engine), clock, timings.append) as app:
+        console = Console(app, timings)
+
+        seconds = await console.ask(0)
+
+    assert seconds == timings[0].first_visible
+    assert timings[0].platform == "console"
+    assert "One two" in console.screen.getvalue()
+    assert capsys.readouterr().out == ""
 
 
 def test_a_text_is_readable_when_it_has_two_characters_that_are_seen() -> None:
