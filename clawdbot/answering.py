@@ -112,7 +112,7 @@ class Answering:
 
     def _live(self, asked: Asked, draft: Draft | None) -> LiveReply:
         posts = asked.ticket.posts
-        posts.update(ref for ref in asked.posts or () if ref is not None)
+        posts.update(ref for ref in (asked.reply.ref, *(asked.posts or ())) if ref is not None)
         return LiveReply(
             asked.reply,
             key=key_of(asked.message),

@@ -180,7 +180,7 @@ class Bot:
             above = [ticket for ticket in self._tickets_in(event.conversation.key) if event.post in ticket.posts]
             if above:
                 _stop_first(above, event.by, admin=admin)
-            else:
+            elif event.post != reply.ref:  # on a draft it can only have come too late
                 self._sessions.spawn(partial(self._stop_unknown, event, reply, admin=admin))
 
     async def _stop_unknown(self, event: Pressed, reply: Reply, *, admin: bool) -> None:

@@ -63,7 +63,7 @@ class Ticket:
         self.message_id = message_id
         self.asker = asker
         self.posts: set[str] = set()
-        """`Post.ref` of the messages that the answer has on the screen."""
+        """`Post.ref` of the messages that the answer has on the screen, and `Reply.ref`, which a draft goes by."""
         self.cut: State | None = None
         """Why the answer was cut short; None as long as it was not."""
         self.written = False
