@@ -162,8 +162,8 @@ class Candidate(Record):
     def __str__(self) -> str:
         """As in tables: tokens of a step, those of a long prompt, long prompts at a time."""
         long = self.long_prefill_token_threshold
-        several = f" x {self.max_long_prefills}" if self.max_long_prefills > 1 else ""
-        return f"{self.max_num_batched_tokens} / {long}{several}" if long else f"{self.max_num_batched_tokens} / all"
+        several = f" x{self.max_long_prefills}" if self.max_long_prefills > 1 else ""
+        return f"{self.max_num_batched_tokens}/{long or 'all'}{several}"
 
 
 class Measurement(Loaded):

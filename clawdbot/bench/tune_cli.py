@@ -118,7 +118,8 @@ def _recorded(path: Path) -> Tuning:
 def _measure(wanted: Wanted, json: Path | None) -> Tuning:
     started_at = datetime.now(UTC)
     with shown(sys.stderr) as progress, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        scene = CPU if wanted.on_cpu else CUDA
+        on_cpu = wanted.on_cpu
+        scene = CPU if on_cpu else CUDA
         tuner = Tuner(scene, wanted.seed, wanted.minutes * 60, SystemClock(), progress)
 
         def keep() -> None:
@@ -126,7 +127,7 @@ def _measure(wanted: Wanted, json: Path | None) -> Tuning:
             if json is not None:
                 report.write(json, _content(wanted, tuner, started_at))
 
-        candidates = tuning.candidates(on_cpu=wanted.on_cpu)
+        candidates = tuning.candidates(on_cpu=on_cpu)
         runner.run(tuner.measure(candidates, wanted.open, wanted.rules, keep))
         keep()
     # As it is read from a file, so that the file leads to the same recommendation.
@@ -172,10 +173,10 @@ def _row(verdict: Verdict, goal: Goal, best: bool) -> tuple[str, ...]:
 
 
 def _remark(verdict: Verdict, goal: Goal, best: bool) -> str:
-    """Why a candidate is or is not recommended."""
-    faults = []
-    if verdict.work < goal.work:
-        faults.append(f"{verdict.work:.0%} of tok/s")
-    if verdict.long > goal.long:
-        faults.append(f"long {verdict.long:.1f}x")
-    return ", ".join(["recommended"] * best + faults)
+    """Why a candidate is or is not recommended, short enough for a table of 80 columns."""
+    few, slow = verdict.work < goal.work, verdict.long > goal.long
+    if best:
+        return "recommended"
+    if few and slow:
+        return "too slow"
+    return "few tok/s" if few else "long slow" if slow else ""

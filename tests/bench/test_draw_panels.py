@@ -21,7 +21,7 @@ def test_load_has_a_bar_for_each_policy_in_each_panel() -> None:
 def test_tune_lets_what_it_recommends_stand_out() -> None:
     drawn = sheet(parse(TUNING, "file"))
 
-    assert {panel.chosen for panel in drawn.panels if isinstance(panel, Bars)} == {"128 / 32"}
+    assert {panel.chosen for panel in drawn.panels if isinstance(panel, Bars)} == {"128/32"}
     assert drawn.note.endswith("orange: recommended")
 
 

@@ -55,4 +55,4 @@ def test_tune_ends_with_the_settings_and_what_was_not_measured() -> None:
 
     assert "```toml\n[engine]\n" in text
     assert "long_prefill_token_threshold = 32\n```" in text
-    assert "* Not measured: 128 / all (no time left)." in text
+    assert "* Not measured: 128/all (no time left)." in text

@@ -6,10 +6,22 @@ from typing import Any
 
 import pytest
 
-from clawdbot.bench.reported import Delivery, Load, Overhead, Record, Ttft, Tuning, Turns, figure, parse, read
+from clawdbot.bench.reported import (
+    Candidate,
+    Delivery,
+    Load,
+    Overhead,
+    Record,
+    Ttft,
+    Tuning,
+    Turns,
+    figure,
+    parse,
+    read,
+)
 from clawdbot.errors import ConfigError
 
-from .results import ALL, DELIVERY, LOAD, ORIGIN, TUNING, delivered
+from .results import ALL, DELIVERY, LOAD, ORIGIN, TUNING, candidate, delivered
 
 DOCS = Path(__file__).parents[2] / "docs"
 KINDS: dict[str, type[Record]] = {
@@ -102,3 +114,12 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_a_figure_has_a_digit_after_the_point_where_it_counts() -> None:
     assert [figure(value) for value in (0.751, 99.94, 123.4, 5977.0, None)] == ["0.8", "99.9", "123", "5,977", "-"]
+
+
+@pytest.mark.parametrize(
+    ("long", "at_once", "shown"), [(64, 1, "128/64"), (64, 2, "128/64 x2"), (0, 1, "128/all"), (0, 2, "128/all x2")]
+)
+def test_a_candidate_is_short_in_tables(long: int, at_once: int, shown: str) -> None:
+    found = Candidate.model_validate({**candidate(long), "max_long_prefills": at_once})
+
+    assert f"{found}" == shown

@@ -123,7 +123,7 @@ def test_what_there_was_no_time_for_is_said(asked: Asked, capsys: pytest.Capture
 
     out = capsys.readouterr().out
     assert len(asked) == 1
-    assert "Not measured: 512 / all (no time left)." in out
+    assert "Not measured: 512/all (no time left)." in out
     assert out.count("Not measured") == len(candidates(on_cpu=True)) - 1
 
 
@@ -142,6 +142,18 @@ def test_a_recorded_run_is_judged_again_without_an_engine(
     assert (engine.profile, engine.max_long_prefills) == (best.profile, best.max_long_prefills)
     assert engine.args["max_num_batched_tokens"] == best.max_num_batched_tokens
     assert engine.args["long_prefill_token_threshold"] == best.long_prefill_token_threshold
+
+
+def test_the_table_fits_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says why a candidate is not recommended."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    tune_cli.tune(profile="throughput", recorded=RECORDED)
+
+    out = capsys.readouterr().out
+    assert "…" not in out
+    assert out.count("recommended") == 1
+    assert "few tok/s" in out
 
 
 def test_a_file_of_another_bench_is_refused(tmp_path: Path) -> None:

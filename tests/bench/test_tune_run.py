@@ -200,6 +200,6 @@ async def test_the_bar_grows_while_a_trace_runs(clock: ManualClock, through: Thr
 
     steps = list(dict.fromkeys(step for step, _ in said.steps))
     shares = [share for step, share in said.steps if step == steps[-1] and share is not None]
-    assert steps == ["128 / 64: the engine starts", "how fast prompts are read", "128 / 64: mixed traffic"]
+    assert steps == ["128/64: the engine starts", "how fast prompts are read", "128/64: mixed traffic"]
     assert shares == sorted(shares)
     assert (shares[0], len(shares) > 20, shares[-1] > 0.9) == (0.0, True, True)
