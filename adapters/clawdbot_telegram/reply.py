@@ -68,6 +68,8 @@ class TelegramReply:
 
     async def draft(self, frame: Frame) -> None:
         """Where Telegram refuses one, it is the last that was tried."""
+        if self.drafts is None:
+            raise Rejected("There are no drafts here.")
         drawn = visible(self._renderer.draw(frame.text))
         try:
             await self._calls.show_draft(drawn)
