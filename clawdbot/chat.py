@@ -118,7 +118,10 @@ COMMANDS = (
 
 
 class State(StrEnum):
-    """What an answer is while a frame of it is shown; each platform draws its controls from it."""
+    """What an answer is while a frame of it is shown; each platform draws its controls from it.
+
+    "stop" belongs below a frame that is waiting or streaming, "continue" below one that is interrupted.
+    """
 
     WAITING = "waiting"
     """No text yet: the frame is a notice that says what is being waited for."""
@@ -127,7 +130,7 @@ class State(StrEnum):
     STOPPED = "stopped"
     """A person stopped it; what is shown stays."""
     INTERRUPTED = "interrupted"
-    """A fault or a restart cut it short."""
+    """A fault or a restart cut it short; the control "continue" lets it go on."""
     FAILED = "failed"
     """There is no answer, only a sentence that says so."""
 

@@ -120,14 +120,15 @@ class MemoryPlatform:
         id: str = "",
         age: float | None = None,
         allowed: Limits | None = None,
+        remembers: bool = True,
     ) -> PlatformReply:
         """Somebody says ``text``; what the bot does about it shows in the reply. The same ``id`` is the same message.
 
-        ``age``: seconds since it was posted, None when the platform does not say.
+        ``age``: seconds since it was posted, None when the platform does not say. ``remembers`` is about the reply.
         """
         id = id or f"m{len(self.replies) + 1}"
         here = allowed or limits(name=f"chat {chat}")
-        reply = self.replies.setdefault(id, PlatformReply(self._clock, here, ref=id))
+        reply = self.replies.setdefault(id, PlatformReply(self._clock, here, ref=id, remembers=remembers))
         where = Conversation("memory", chat, private=private)
         sent_at = None if age is None else self._clock.wall() - age
         self.tell(Message(id, where, by, text, self._clock.now(), sent_at), reply)
