@@ -25,6 +25,8 @@ CLOSING = frozenset({10003, 50001, 50007, 50013, 50278})
 """Codes that hold for a whole channel: unknown, no access, blocked by the user, no permission, no guild in common."""
 NO_REFERENCE = frozenset({160002, 160009})
 """Codes for a message that may not point at another one: the bot may not read the channel's history."""
+CLOSED = "Session is closed"
+"""What aiohttp says of a call through a client that was closed."""
 _TOKEN_REFUSED = 4004
 
 
@@ -48,6 +50,10 @@ async def one_call(seconds: float) -> AsyncIterator[None]:
         raise Unreachable("Discord cannot be reached.") from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise Unsure("Discord did not answer.") from error
+    except RuntimeError as error:
+        if str(error) != CLOSED:
+            raise
+        raise Unreachable("The session with Discord has ended.") from error
 
 
 def code_of(error: DeliveryError) -> int:

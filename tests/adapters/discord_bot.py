@@ -34,7 +34,7 @@ class DiscordBot:
         beside: Mapping[str, Adapter] | None = None,
         **adapter_settings: object,
     ) -> None:
-        """``script`` makes the answers; ``beside`` are further platforms, on which everybody is an admin's user."""
+        """``script`` makes the answers, and may be changed meanwhile; ``beside`` are further platforms."""
         self.sim = sim
         self.script = script
         self.clock: Clock = SystemClock()
@@ -77,5 +77,5 @@ class DiscordBot:
 
     @asynccontextmanager
     async def _open_engine(self) -> AsyncIterator[ScriptedEngine]:
-        self.engines.append(ScriptedEngine(self.script, self.clock))
+        self.engines.append(ScriptedEngine(lambda request: self.script(request), self.clock))
         yield self.engines[-1]

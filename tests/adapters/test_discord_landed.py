@@ -13,7 +13,7 @@ from clawdbot.testing.discord import DiscordHarness, SimDiscord
 from clawdbot.testing.engine import Script
 from clawdbot.testing.faults import Fault, Trouble
 from clawdbot_discord import DiscordAdapter
-from clawdbot_discord.controls import CONTROLS, key_of
+from clawdbot_discord.controls import CONTINUE, CONTROLS, control_of, key_of
 
 from .discord_bot import DiscordBot, settings_for
 
@@ -165,7 +165,7 @@ async def test_the_key_of_a_part_stands_in_its_button_as_long_as_it_grows(scene:
     assert [key_of(button) for shown in answer.history for button in shown.buttons] == ["part-0", "part-0"]
 
 
-async def test_a_crash_between_a_send_and_its_receipt_leaves_one_answer(tmp_path: Path) -> None:
+async def test_a_crash_between_a_send_and_its_receipt_leaves_one_message(tmp_path: Path) -> None:
     """The process is killed while nobody knows whether the first part is there, and Discord forgets the nonce."""
     async with SimDiscord(nonce_life=0.0) as sim:
         bot = DiscordBot(sim, tmp_path, lambda _: Script(["A heron ", "is a bird."], gap=60.0), nonce_life=0.0)
@@ -174,7 +174,26 @@ async def test_a_crash_between_a_send_and_its_receipt_leaves_one_answer(tmp_path
             sim.faults.add("POST message", Fault(Trouble.TIMEOUT_AFTER, 30.0))
             sim.say(sim.channel, "What is a heron?")
             await sim.until(lambda: [post.text for post in sim.answers(sim.channel)] == ["A heron"])
-        bot.script = lambda _: Script(["A heron is a wading bird."])
         async with bot.running():
-            await sim.until(lambda: sim.answers(sim.channel)[-1].text == "A heron is a wading bird.")
-        assert len(sim.answers(sim.channel)) == 1
+            await sim.until(lambda: len(sim.answers(sim.channel)[0].history) == 2)
+            (answer,) = sim.answers(sim.channel)
+            assert [control_of(button) for button in answer.now.buttons] == ["continue"]
+
+
+async def test_an_answer_that_a_crash_cut_off_is_continued_by_a_press(tmp_path: Path) -> None:
+    """Its button was drawn by one process and is pressed in the next."""
+    async with SimDiscord() as sim:
+        bot = DiscordBot(sim, tmp_path, lambda _: Script(["A heron ", "is a bird."], gap=60.0))
+        async with bot.running():
+            await sim.online()
+            sim.say(sim.channel, "What is a heron?")
+            await sim.until(lambda: bool(sim.answers(sim.channel)))
+        async with bot.running():
+            await sim.until(lambda: len(sim.answers(sim.channel)[0].history) == 2)
+        bot.script = lambda _: Script(["is a bird."])
+        async with bot.running():
+            await sim.until(lambda: sim.gateway.connected)
+            pressed = sim.press(sim.answers(sim.channel)[0], CONTINUE)
+            await sim.until(lambda: sim.answers(sim.channel)[0].text == "A heron is a bird.")
+            assert pressed.acknowledged_at is not None
+            assert len(sim.answers(sim.channel)) == 1

@@ -18,6 +18,21 @@ async def test_a_refused_connection_certainly_had_no_effect() -> None:
     assert isinstance(failure.value.__cause__, aiohttp.ClientConnectorError)
 
 
+async def test_a_call_through_a_client_that_was_closed_had_no_effect() -> None:
+    """A command may still be answered through the session in which it was called."""
+    session = aiohttp.ClientSession()
+    await session.close()
+    with pytest.raises(Unreachable):
+        async with one_call(5.0):
+            await session.post("http://127.0.0.1:1/")
+
+
+async def test_a_fault_of_this_program_is_not_hidden() -> None:
+    with pytest.raises(RuntimeError, match="not one of aiohttp's"):
+        async with one_call(5.0):
+            raise RuntimeError("not one of aiohttp's")
+
+
 async def test_a_call_that_takes_too_long_is_given_up() -> None:
     with pytest.raises(Unsure):
         async with one_call(0.01):
