@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from clawdbot.chat import COMMANDS, Edited, Event, Frame, Pressed, Reply, State
+from clawdbot.app import supervise
+from clawdbot.chat import COMMANDS, Drafting, Edited, Event, File, Frame, Pressed, Reply, State
 from clawdbot.clock import SystemClock
-from clawdbot.errors import AdapterError, Unauthorized, Unreachable
+from clawdbot.errors import AdapterError, DeliveryError, Unauthorized, Unreachable
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.contract import Ears
 from clawdbot.testing.faults import Fault, Trouble
@@ -282,6 +283,17 @@ class TestPolling:
         with pytest.raises(AdapterError, match="No poll"):
             await adapter_for(sim, stall=0.4, keep_warm=0.1).run(Ears().receive)
 
+    async def test_another_one_takes_its_place(self, sim: SimTelegram) -> None:
+        sim.faults.add("getUpdates", Fault(Trouble.HANG, 3600))
+        ears = Ears()
+        adapter = adapter_for(sim, stall=0.4, keep_warm=0.1)
+        task = asyncio.create_task(supervise("telegram", adapter, ears.receive, sim.clock))
+        sim.say(ME, "still there?")
+        await ears.question()
+        task.cancel()
+        await asyncio.wait((task,))
+        assert sim.faults.injected[Trouble.HANG] == 1
+
     async def test_a_token_that_is_taken_away_ends_it(self, sim: SimTelegram) -> None:
         task = asyncio.create_task(adapter_for(sim, poll_timeout=1).run(Ears().receive))
         await sim.online()
@@ -384,3 +396,52 @@ async def test_a_redelivered_question_has_the_same_id(
         ids = [(await ears.question(at))[0].id for at in range(2 * retried)]
         assert ids[:retried] == ids[retried:]
         assert len(set(ids)) == retried
+
+
+class TestSecrets:
+    """The URL of every call holds the token; the library's log lines hold the URL, and some of its errors the token."""
+
+    @pytest.mark.parametrize("trouble", list(Trouble))
+    async def test_no_failure_of_a_call_shows_the_token(
+        self, sim: SimTelegram, caplog: pytest.LogCaptureFixture, trouble: Trouble
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        async with serving(sim, call_timeout=0.2, drafts=True) as ears:
+            sim.say(ME, "hi")
+            _, reply = await ears.question()
+            assert isinstance(reply, Drafting)
+            frame = Frame("x", State.FINAL, (File("answer.md", b"y"),))
+            for method in ("sendMessage", "sendChatAction", "sendMessageDraft", "answerCallbackQuery"):
+                sim.faults.add(method, Fault(trouble, 1.0))
+            sim.deliver("callback_query", {"id": "1", "from": ADA, "chat_instance": "1", "message": ORDINARY})
+            for call in (reply.send(frame, "k"), reply.typing(), reply.draft(frame)):
+                with pytest.raises(DeliveryError) as failed:
+                    await call
+                logging.getLogger("core").error("a call failed", exc_info=failed.value)
+        assert "a call failed" in caplog.text
+        assert sim.token not in caplog.text
+
+    async def test_the_end_of_a_token_does_not_show_it(
+        self, sim: SimTelegram, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        task = asyncio.create_task(adapter_for(sim, poll_timeout=1).run(Ears().receive))
+        await sim.online()
+        sim.revoke("123456:a-new-one")
+        with pytest.raises(Unauthorized) as refused:
+            await task
+        logging.getLogger("supervisor").error("stopped", exc_info=refused.value)
+        assert "stopped" in caplog.text
+        assert sim.token not in caplog.text
+
+    async def test_a_proxy_that_cannot_be_reached_does_not_show_its_password(
+        self, sim: SimTelegram, caplog: pytest.LogCaptureFixture, unused_tcp_port: int
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        proxy = SecretStr(f"http://me:hunter2@127.0.0.1:{unused_tcp_port}")
+        with pytest.raises(AdapterError) as failed:
+            await adapter_for(sim, proxy=proxy).run(Ears().receive)
+        logging.getLogger("supervisor").error("failed", exc_info=failed.value)
+        assert "failed" in caplog.text
+        assert "hunter2" not in caplog.text
+        assert sim.token not in caplog.text
