@@ -26,7 +26,7 @@ SPREAD = 2.0
 
 bench = typer.Typer(no_args_is_help=True, help="Measure this machine, its engine and the bot.")
 
-for measure in (engine_cli.load, engine_cli.ttft, engine_cli.turns, engine_cli.overhead):
+for measure in (engine_cli.load, engine_cli.ttft, engine_cli.turns, engine_cli.warmth, engine_cli.overhead):
     bench.command()(measure)
 bench.command()(report_cli.report)
 

@@ -1,4 +1,7 @@
-"""The commands of ``clawdbot bench`` that measure a real engine: ``load``, ``ttft``, ``turns``, ``overhead``."""
+"""The commands of ``clawdbot bench`` that measure a real engine.
+
+They are ``load``, ``ttft``, ``turns``, ``warmth`` and ``overhead``.
+"""
 
 import asyncio
 from collections.abc import Coroutine
@@ -16,6 +19,7 @@ from clawdbot.bench import load as loading
 from clawdbot.bench import overhead as comparing
 from clawdbot.bench import ttft as reading
 from clawdbot.bench import turns as talking
+from clawdbot.bench import warmth as warming
 from clawdbot.bench.arrivals import TraceName, Traffic
 from clawdbot.bench.engines import opened, this_machine
 from clawdbot.bench.load import Outcome
@@ -168,6 +172,37 @@ async def _turns(
             engine, SystemClock(), system=answers.system_prompt, within=within, turns=count, answer=answer, seed=seed
         )
         return rows, engine.info
+
+
+def warmth(
+    count: Annotated[int, typer.Option("--turns", min=1, help="How long the conversation is.")] = 20,
+    rounds: Annotated[int, typer.Option(min=1, help="Questions asked each way.")] = 5,
+    model: ModelOption = "demo",
+    shape: ShapeOption = None,
+    profile: ProfileOption = "balanced",
+    seed: SeedOption = 1,
+    json: JsonOption = None,
+) -> None:
+    """The next question of a conversation: kept in the prefix cache, forgotten, and read ahead while somebody types."""
+    started_at, machine = datetime.now(UTC), this_machine()
+    found, info = _run(_warmth(shape or model, machine, profile, count, rounds, seed))
+    options = {"model": shape or model, "profile": profile, "turns": count, "rounds": rounds, "seed": seed}
+    _write(json, started_at, info.device, {"options": options, **found.to_map()})
+    measured = [*((f"{way}: first token", found.ttft[way]) for way in warming.WAYS), ("reading ahead", found.reading)]
+    rows = [(name, *map(_ms, (one.p50, one.p95, one.max))) for name, one in measured]
+    title = f"A conversation of {found.tokens:,} tokens, {rounds} questions each way"
+    report.show(title, ("ms", "p50", "p95", "max"), rows)
+
+
+async def _warmth(
+    model: str | ShapeName, machine: Machine, profile: Profile, count: int, rounds: int, seed: int
+) -> tuple[warming.Warmth, EngineInfo]:
+    answers = AnswerSettings()
+    async with opened(model, Policy.FIRST_TOKEN_FIRST, machine, profile) as engine:
+        within = room(engine.info.context, answers.max_tokens, answers.history_share)
+        history = warming.history_of(count, seed)
+        talk = warming.Talk(engine, SystemClock(), answers.system_prompt, within, history)
+        return await warming.measure(talk, rounds), engine.info
 
 
 def overhead(

@@ -91,6 +91,10 @@ class VllmEngine:
         except (EngineGenerateError, ValueError) as error:
             raise GenerationFailed(f"vLLM could not finish an answer: {error}") from error
 
+    async def forget(self) -> bool:
+        """Empty the prefix cache, for measurements; False when a request that just ends still holds a part of it."""
+        return bool(await self._llm.reset_prefix_cache())
+
     async def died(self) -> None:
         """Return when the engine core is gone and the engine has to be opened again."""
         # This task of vLLM's own reads from the core and ends with it; the warm-up has started it.

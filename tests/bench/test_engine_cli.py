@@ -26,6 +26,13 @@ def quick(request: Request) -> Script:
     return Script(["word "] * request.sampling.max_tokens, first=0.001, gap=0.001)
 
 
+class Quick(ScriptedEngine):
+    """It has nothing to forget."""
+
+    async def forget(self) -> bool:
+        return True
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Policy]]:
     """Model and policy of every engine that was started; each of them is quick."""
@@ -34,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Policy]]:
     @asynccontextmanager
     async def opened(model: str, policy: Policy, machine: Machine, profile: str) -> AsyncIterator[ScriptedEngine]:
         started.append((model, policy))
-        yield ScriptedEngine(quick, SystemClock())
+        yield Quick(quick, SystemClock())
 
     monkeypatch.setattr(engine_cli, "opened", opened)
     monkeypatch.setattr(arrivals, "draw", lambda name, seed: TRAFFIC)
@@ -91,6 +98,17 @@ def test_overhead_holds_the_bot_against_the_engine(asked: list[tuple[str, Policy
     assert found.keys() >= ORIGIN
     assert found["raw_ttft"].keys() == found["bot_ttft"].keys() == MAP
     assert found["pairs"] == 2
+
+
+def test_warmth_says_what_a_question_waits_for_each_way(asked: list[tuple[str, Policy]], tmp_path: Path) -> None:
+    engine_cli.warmth(count=2, rounds=2, json=tmp_path / "warmth.json")
+
+    found = read(tmp_path / "warmth.json")
+    assert found.keys() >= ORIGIN | {"prompt_tokens", "cached_tokens"}
+    for name in ("kept_ttft", "cold_ttft", "warmed_ttft", "reading"):
+        assert found[name].keys() == MAP
+        assert found[name]["n"] == 2
+    assert asked == [("demo", Policy.FIRST_TOKEN_FIRST)]
 
 
 def test_policies_are_named_with_commas_between_them() -> None:
