@@ -55,7 +55,7 @@ class PrivateLimits(ChatLimits):
 
     rates: Rates = ((3, 1.1), (7, 5.2), (34, 30.5))
     first: tuple[NonNegativeFloat, ...] = (0.4, 0.8)
-    by_age: Corners = ((0.0, 1.0), (10.0, 1.0), (12.0, 1.4), (30.0, 1.4), (60.0, 3.0))
+    by_age: Corners = ((0.0, 1.0), (28.0, 1.0), (30.0, 1.4), (60.0, 3.0))
     """One a second for as long as most answers take: what slows down from the start trails a bot that does not."""
 
 
@@ -64,7 +64,8 @@ class GroupLimits(ChatLimits):
 
     rates: Rates = ((3, 1.1), (20, 61.0))
     first: tuple[NonNegativeFloat, ...] = (1.5,)
-    by_age: Corners = ((0.0, 3.5),)
+    by_age: Corners = ((0.0, 3.5), (30.0, 3.5), (60.0, 5.0))
+    """A message that is full costs two calls: a long answer slows down before they are missing."""
 
 
 class DraftLimits(ChatLimits):

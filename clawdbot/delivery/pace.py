@@ -58,9 +58,12 @@ class _Ledger:
         places = urgency.places(rate)
         if not places:
             return inf
-        at = self._back_at(places, rate, now)
         if urgency is Urgency.GROWING and self.streams < 2:
-            at = max(at - LENT, self._back_at(rate.calls, rate, now))
+            # No other final can come, and for its own one place is enough.
+            kept = self._back_at(max(1, rate.calls - 1), rate, now)
+            at = max(kept - LENT, self._back_at(rate.calls, rate, now))
+        else:
+            at = self._back_at(places, rate, now)
         return max(at, self.closed_until)
 
     def _back_at(self, places: int, rate: Rate, now: float) -> float:

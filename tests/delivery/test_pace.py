@@ -171,6 +171,25 @@ def test_reply_that_is_alone_borrows_the_kept_place_for_a_second() -> None:
     assert ready(budgets, (EDITS,), Urgency.GROWING) == ready(budgets, (EDITS,), Urgency.FINAL) == 15.0
 
 
+def test_reply_that_is_alone_keeps_one_place_of_a_large_window() -> None:
+    """Twenty a minute with a fifth kept: an answer would stand still for ten seconds before its first minute ends."""
+    budgets, group = Budgets(), Bucket("group", (Rate(20, 60.0),))
+    budgets.join((group,))
+    spend(budgets, group, *(3.2 * frame for frame in range(18)))
+    assert ready(budgets, (group,), Urgency.GROWING) == -inf
+    spend(budgets, group, 57.6)
+    assert ready(budgets, (group,), Urgency.GROWING) == 59.0
+    assert ready(budgets, (group,), Urgency.FINAL) == -inf
+
+
+def test_only_place_of_a_window_is_for_growing_too() -> None:
+    budgets, single = Budgets(), Bucket("single", (Rate(1, 5.0),))
+    budgets.join((single,))
+    assert ready(budgets, (single,), Urgency.GROWING) == -inf
+    spend(budgets, single, 1.0)
+    assert ready(budgets, (single,), Urgency.GROWING) == 6.0
+
+
 def test_kept_place_is_not_lent_where_others_may_need_it() -> None:
     budgets = Budgets()
     budgets.join((EDITS,))
