@@ -212,10 +212,13 @@ class LiveReply:
             self._growth.tried(frames[number].state, started, self._clock.now())
 
     async def _rest(self, seconds: float) -> None:
-        if isinf(seconds) and isinf(self._parts.stale_at):
-            await self._changed.wait()
-        elif isinf(seconds):
-            await until(self._changed, self._parts.stale_at - self._clock.now(), self._clock)
+        if isinf(seconds):
+            # What is stale by now and was not shown again is not wanted any more.
+            fresh_for = self._parts.stale_at - self._clock.now()
+            if 0.0 < fresh_for < inf:
+                await until(self._changed, fresh_for, self._clock)
+            else:
+                await self._changed.wait()
         else:
             # Once text is there, only its end may cut a wait short: tokens must not wake the writer one by one.
             await until(self._ending if self._growth.frames else self._changed, seconds, self._clock)

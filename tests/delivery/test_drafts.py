@@ -116,6 +116,24 @@ async def test_a_notice_is_a_draft_too(clock: ManualClock, live: Live, play: Pla
     assert reply.screen.seen() == ["Hello."]
 
 
+async def test_a_notice_that_is_over_is_left_to_disappear(clock: ManualClock, live: Live) -> None:
+    reply = DraftingReply(clock)
+    async with live(reply) as answer:
+        answer.wait("In line.")
+        await clock.advance(1.5)
+        answer.wait("")
+        await clock.advance(60.0)
+        assert reply.drafted == [(1.0, "In line.")]
+
+
+async def test_a_notice_that_goes_on_is_shown_again(clock: ManualClock, live: Live) -> None:
+    reply = DraftingReply(clock)
+    async with live(reply) as answer:
+        answer.wait("In line.")
+        await clock.advance(45.0)
+        assert [at for at, _ in reply.drafted] == [1.0, 21.0, 41.0]
+
+
 async def test_what_an_answer_has_outgrown_becomes_a_message(clock: ManualClock, live: Live) -> None:
     """Its end goes on as a draft."""
     reply = DraftingReply(clock, size=30)
