@@ -53,6 +53,7 @@ class Bot:
             sessions=sessions,
             answering=answering,
             notices=self._notices,
+            budgets=budgets,
             clock=clock,
             oldest_question=oldest_question,
         )

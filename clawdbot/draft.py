@@ -81,5 +81,5 @@ class DraftJournal:
         self._posts.add(post)
         await self._store.posted(self._number, part, post)
 
-    async def unsent(self, part: int) -> None:
-        await self._store.unsent(self._number, part)
+    async def refused(self, parts: int, seconds: float) -> None:
+        await self._store.refused(self._number, parts, seconds)

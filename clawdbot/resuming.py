@@ -10,7 +10,8 @@ from clawdbot.answering import Answering, Asked
 from clawdbot.chat import Adapter, Pressed, Reply, State
 from clawdbot.clock import Clock
 from clawdbot.commands import Said
-from clawdbot.errors import DeliveryError, StoreError
+from clawdbot.delivery.pace import Budgets
+from clawdbot.errors import DeliveryError, Limited, StoreError
 from clawdbot.notices import Notices, too_busy
 from clawdbot.sessions import Sessions, Ticket
 from clawdbot.store import Answer, Store, Unfinished
@@ -28,6 +29,7 @@ class Resuming:
         sessions: Sessions,
         answering: Answering,
         notices: Notices,
+        budgets: Budgets,
         clock: Clock,
         oldest_question: float,
     ) -> None:
@@ -36,6 +38,7 @@ class Resuming:
         self._sessions = sessions
         self._answering = answering
         self._notices = notices
+        self._budgets = budgets
         self._clock = clock
         self._oldest_question = oldest_question
         self._adapters: Mapping[str, Adapter] = {}
@@ -86,6 +89,7 @@ class Resuming:
             return None
 
     def _take_up(self, left: Unfinished, reply: Reply) -> None:
+        self._hold(reply, left.held_until)
         ticket = _ticket_of(left)
         asked = Asked(left.reply, left.question.message, reply, ticket, left.posts)
         if (answer := _seen(left)) is not None:
@@ -95,6 +99,12 @@ class Resuming:
                 ticket.stop(State.INTERRUPTED)
             work = partial(self._answering.answer, asked)
         self._sessions.start(ticket, work, partial(self._give_up, asked))
+
+    def _hold(self, reply: Reply, until: float) -> None:
+        """Let nobody call there before the platform takes calls again: it has said so to an earlier run."""
+        limits, now = reply.limits, self._clock.now()
+        for bucket in (limits.sends, limits.edits) if until > now else ():
+            self._budgets.refuse(bucket, limits.bot, Limited(until - now), now)
 
     async def _give_up(self, asked: Asked) -> None:
         """Or every start would fail with it anew."""

@@ -17,8 +17,8 @@ class Journal(Protocol):
         """Part number ``part`` (from 0) of the answer is on the platform as `Post.ref` ``post``; the latest counts."""
         ...
 
-    async def unsent(self, part: int) -> None:
-        """The message that was begun as part number ``part`` certainly does not exist."""
+    async def refused(self, parts: int, seconds: float) -> None:
+        """The call had no effect for certain: there are ``parts`` messages at most, and no calls for ``seconds``."""
         ...
 
 
@@ -31,5 +31,5 @@ class NoJournal:
     async def posted(self, part: int, post: str) -> None:
         """Forget it."""
 
-    async def unsent(self, part: int) -> None:
+    async def refused(self, parts: int, seconds: float) -> None:
         """Forget it."""

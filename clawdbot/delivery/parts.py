@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 # Seconds of a growing text that a crash may cost: so often the text on the screen is noted.
 NOTE_EVERY = 3.0
+# Seconds; a wait that the platform asks for is over by the next start if it is shorter.
+LONG_WAIT = 5.0
 
 
 @dataclass(slots=True)
@@ -160,7 +162,7 @@ class Parts:
         except DeliveryError as error:
             if isinstance(error, Limited):
                 self._budgets.refuse(*buckets, error, self._clock.now())
-            await self._take_down(error, number, part, frame)
+            await self._take_down(error, part, frame)
             raise
         finally:
             self._budgets.returned(buckets, self._clock.now())
@@ -179,7 +181,7 @@ class Parts:
             self._text_noted_at = now
         await self._tell(self._journal.begin(number + 1))
 
-    async def _take_down(self, error: DeliveryError, number: int, part: _Part, frame: Frame) -> None:
+    async def _take_down(self, error: DeliveryError, part: _Part, frame: Frame) -> None:
         """Note what a failed call has left on the screen."""
         if isinstance(error, Unsure):
             part.shown = None
@@ -188,9 +190,12 @@ class Parts:
                 part.doubtful = (*part.doubtful, frame)
             return
         part.gone = isinstance(error, Gone)
-        if part.post is None and not part.doubtful:
+        wait = error.retry_after if isinstance(error, Limited) else 0.0
+        unsent = part.post is None and not part.doubtful
+        if unsent:
             part.begun = False
-            await self._tell(self._journal.unsent(number))
+        if unsent or wait >= LONG_WAIT:
+            await self._tell(self._journal.refused(sum(each.begun for each in self._parts), wait))
 
     def _doubt(self, part: _Part, frame: Frame) -> bool:
         """Whether a send may have brought back a message from an earlier one, with another text."""

@@ -54,7 +54,7 @@ UPDATE reply SET state = ?, answer = ?, model = ?, question_tokens = ?, answer_t
 WHERE id = ? AND finished_at IS NULL AND state IN ('asked', 'streaming')
 """
 _BEGIN = "UPDATE reply SET begun = max(begun, ?) WHERE id = ?"
-_UNSENT = "UPDATE reply SET begun = ? WHERE id = ?"
+_REFUSED = "UPDATE reply SET begun = ?, held_until = ? WHERE id = ?"
 _REOPEN = """
 UPDATE reply SET state = 'streaming', finished_at = NULL
 WHERE id = ? AND state = 'interrupted' AND finished_at IS NOT NULL
@@ -165,9 +165,9 @@ class Store:
         if answer is None or not await self._database.write(_DRAFT, *answer_row(answer), begun, reply):
             await self._database.write(_BEGIN, begun, reply)
 
-    async def unsent(self, reply: int, part: int) -> None:
-        """The platform certainly did not post a part (0, 1, …) that was begun, nor any after it."""
-        await self._database.write(_UNSENT, part, reply)
+    async def refused(self, reply: int, begun: int, seconds: float) -> None:
+        """Only so many messages were ``begun``, and the platform takes no call for ``seconds``."""
+        await self._database.write(_REFUSED, begun, self._clock.wall() + seconds, reply)
 
     async def posted(self, reply: int, part: int, post_ref: str) -> None:
         """Keep the `Post.ref` of a part (0, 1, …) that is on the platform now."""
@@ -227,9 +227,10 @@ class Store:
         return await self._database.write(_REOPEN, reply) == 1
 
     async def _read(self, row: sqlite3.Row) -> Unfinished:
-        received_at = row["received_at"] - self._clock.wall() + self._clock.now()
+        epoch = self._clock.wall() - self._clock.now()
+        question = read_question(row, row["received_at"] - epoch)
         posts = read_posts(await self._database.read(_POSTS, row["id"]), row["begun"])
-        return Unfinished(row["id"], read_question(row, received_at), posts, read_answer(row))
+        return Unfinished(row["id"], question, posts, read_answer(row), (row["held_until"] or 0.0) - epoch)
 
     async def private_chats(self, platform: str, limit: int = 200) -> list[Conversation]:
         """Where people have asked something in private, the latest first, ``limit`` of them at most."""

@@ -44,7 +44,7 @@ class Notes:
     def __init__(self, error: StoreError | None = None, screen: Screen | None = None) -> None:
         self.posts: list[tuple[int, str]] = []
         self.begun: list[tuple[int, list[str]]] = []
-        self.not_sent: list[int] = []
+        self.refusals: list[tuple[int, float]] = []
         self._error = error
         self._screen = screen or Screen()
 
@@ -56,9 +56,9 @@ class Notes:
         self._fail()
         self.posts.append((part, post))
 
-    async def unsent(self, part: int) -> None:
+    async def refused(self, parts: int, seconds: float) -> None:
         self._fail()
-        self.not_sent.append(part)
+        self.refusals.append((parts, seconds))
 
     def _fail(self) -> None:
         if self._error is not None:
@@ -134,18 +134,18 @@ async def test_a_message_is_noted_before_it_is_posted(clock: ManualClock, live: 
 
 
 @pytest.mark.parametrize(
-    ("error", "not_sent"),
+    ("error", "refusals"),
     [
-        (Limited(7.0), [0]),
-        (Unreachable("502"), [0]),
-        (Rejected("never"), [0]),
-        (Forbidden("blocked"), [0]),
-        (Gone("deleted"), [0]),
+        (Limited(7.0), [(0, 7.0)]),
+        (Unreachable("502"), [(0, 0.0)]),
+        (Rejected("never"), [(0, 0.0)]),
+        (Forbidden("blocked"), [(0, 0.0)]),
+        (Gone("deleted"), [(0, 0.0)]),
         (Unsure("time-out"), []),
     ],
 )
 async def test_a_message_that_was_certainly_not_posted_is_noted_no_more(
-    clock: ManualClock, live: Live, error: DeliveryError, not_sent: list[int]
+    clock: ManualClock, live: Live, error: DeliveryError, refusals: list[tuple[int, float]]
 ) -> None:
     """After a restart there is no doubt about it, and nothing is counted as sent twice."""
     reply = MemoryReply(clock)
@@ -154,7 +154,23 @@ async def test_a_message_that_was_certainly_not_posted_is_noted_no_more(
     async with live(reply, journal=notes) as answer:
         answer.show("Hello")
         await clock.settle()
-        assert notes.not_sent == not_sent
+        assert notes.refusals == refusals
+
+
+@pytest.mark.parametrize(("wait", "refusals"), [(4.9, []), (300.0, [(1, 300.0)])])
+async def test_a_long_wait_is_noted(
+    clock: ManualClock, live: Live, wait: float, refusals: list[tuple[int, float]]
+) -> None:
+    """A start in the middle of it must not call the platform; a short one is over by then."""
+    reply = MemoryReply(clock)
+    reply.inject("edit", Mishap(Limited(wait)))
+    notes = Notes()
+    async with live(reply, journal=notes) as answer:
+        answer.show("Hello")
+        await clock.settle()
+        answer.show("Hello there")
+        await clock.advance(0.5)
+        assert notes.refusals == refusals
 
 
 async def test_a_refusal_does_not_settle_an_earlier_doubt(clock: ManualClock, live: Live, play: Play) -> None:
@@ -168,7 +184,7 @@ async def test_a_refusal_does_not_settle_an_earlier_doubt(clock: ManualClock, li
             await answer.finish("Hello", State.FINAL)
 
     await play(own())
-    assert notes.not_sent == []
+    assert notes.refusals == [(1, 5.0)]
     assert reply.screen.texts == ["Hello"]
 
 

@@ -225,9 +225,22 @@ class TestUnfinished:
         await store.draft(reply, None, 1)
         await store.posted(reply, 0, "post 0")
         await store.draft(reply, None, 2)
-        await store.unsent(reply, 1)
+        await store.refused(reply, 1, 0.0)
         (found,) = await store.unfinished()
         assert (found.posts, found.answer) == (["post 0"], None)
+
+    async def test_a_wait_that_the_platform_asks_for_is_known_to_the_next_start(
+        self, path: Path, clock: ManualClock
+    ) -> None:
+        """By the time of day, since clocks begin anew; and nothing is held where nobody was asked to wait."""
+        async with open_store(path, clock) as store:
+            held, free = await asked(store, "1"), await asked(store, "2")
+            await store.refused(held, 0, 300.0)
+        later = ManualClock(start=5.0, epoch=clock.wall() + 60.0)
+        async with open_store(path, later) as store:
+            found = {left.reply: left.held_until for left in await store.unfinished()}
+        assert found[held] == pytest.approx(5.0 + 240.0)
+        assert found[free] < 0.0
 
     async def test_a_growing_text_never_replaces_the_finished_one(self, store: Store) -> None:
         """A call that was on its way while the answer ended; its message counts all the same."""
