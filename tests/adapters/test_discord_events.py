@@ -3,11 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from clawdbot.chat import Deleted, Edited, Event, Frame, Message, Pressed, State, Typing
 from clawdbot.testing.contract import Ears, running
 from clawdbot.testing.discord import DiscordHarness, SimDiscord
 from clawdbot_discord import DiscordAdapter, DiscordSettings
-from clawdbot_discord.controls import CONTROLS, STOP
+from clawdbot_discord.client import OUT_OF_USE
+from clawdbot_discord.controls import CONTINUE, CONTROLS, STOP
 
 
 def settings(sim: SimDiscord, **others: object) -> DiscordSettings:
@@ -21,6 +24,11 @@ async def serving(sim: SimDiscord | None = None, **others: object) -> AsyncItera
     harness = DiscordHarness(lambda server: DiscordAdapter(settings(server, **others)), CONTROLS, sim)
     async with harness, running(harness) as ears:
         yield harness.sim, ears
+
+
+def row(custom_id: str) -> list[dict[str, object]]:
+    """One button, as the bot sends it."""
+    return [{"type": 1, "components": [{"type": 2, "label": "Press", "custom_id": custom_id}]}]
 
 
 async def heard(ears: Ears, number: int = 0) -> Event:
@@ -153,6 +161,31 @@ async def test_a_pressed_button_is_told_and_acknowledged() -> None:
         assert (event.control, event.post, event.by.id) == ("stop", post.ref, bob.id)
         assert event.conversation == question.conversation
         await sim.until(lambda: press.acknowledged_at is not None)
+
+
+async def test_a_button_of_earlier_days_is_answered_in_private() -> None:
+    """Without an answer within 3 s Discord tells the person that something failed."""
+    async with serving() as (sim, ears):
+        sim.say(sim.channel, "hi")
+        await ears.question()
+        post, _ = sim.world.create(sim.channel, {"content": "Hello.", "components": row("other:button")}, ())
+        press = sim.press(post, "other:button")
+        await sim.until(lambda: press.acknowledged_at is not None)
+        assert [(answer.text, answer.only_for) for answer in press.answers] == [(OUT_OF_USE, sim.user.id)]
+        assert len(ears.heard) == 1
+
+
+@pytest.mark.parametrize(("button", "control"), [(STOP, "stop"), (CONTINUE, "continue")])
+async def test_a_button_that_an_earlier_process_drew_is_understood(button: str, control: str) -> None:
+    """Whichever key it carries, or none."""
+    async with serving() as (sim, ears):
+        custom_ids = (button, f"{button}:5f2a-0")
+        posts = [
+            sim.world.create(sim.channel, {"content": "Hello.", "components": row(each)}, ())[0] for each in custom_ids
+        ]
+        presses = [sim.press(post, button) for post in posts]
+        await sim.until(lambda: all(press.acknowledged_at is not None for press in presses))
+        assert [event.control for event, _ in ears.heard if isinstance(event, Pressed)] == [control, control]
 
 
 async def test_whoever_pressed_can_be_told_something_in_private() -> None:

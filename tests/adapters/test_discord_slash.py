@@ -146,6 +146,17 @@ async def test_an_answer_that_did_not_land_can_be_tried_again(scene: Scene) -> N
     assert [post.text for post in called.answers] == [SECRET.text]
 
 
+async def test_a_further_message_whose_receipt_got_lost_is_doubled_and_known_as_unsure(scene: Scene) -> None:
+    """Discord takes no nonce there and lists nobody what was sent: it is told as `Unsure`, which the core counts."""
+    called, reply = await scene.call("help")
+    await reply.send(Frame("One.", State.FINAL, private=True, last=False), "part-0")
+    scene.sim.faults.add("POST answer", Fault(Trouble.RESET_AFTER))
+    with pytest.raises(Unsure):
+        await reply.send(Frame("Two.", State.FINAL, private=True), "part-1")
+    await reply.send(Frame("Two.", State.FINAL, private=True), "part-1")
+    assert [post.text for post in called.answers] == ["One.", "Two.", "Two."]
+
+
 async def test_a_refusal_says_how_long(scene: Scene) -> None:
     _, reply = await scene.call("latency")
     await reply.send(SECRET, "part-0")
