@@ -19,7 +19,7 @@ class Layout:
         """At most ``most`` messages of text; what does not fit them comes as a file with one more."""
         self._fits = limits.fits
         self._most = most
-        self._splitter = Splitter(limits.fits, limits.size)
+        self._splitter = Splitter(limits.fits, limits.size, most)
 
     def growing(self, text: str) -> list[Frame]:
         """Frames for a text that goes on: closed for display, as many messages as may be; none when nothing shows."""
@@ -42,8 +42,11 @@ class Layout:
         pieces = self._splitter.parts(_plain(whole))
         if len(pieces) > self._most:
             plain = _plain(visible(text))
-            pieces = [*self._splitter.parts(plain)[: self._most], marked(words.REST, state)]
-            files = (*files, File(REST_NAME, self._splitter.after(plain, self._most).encode()))
+            kept = self._splitter.parts(plain)[: self._most]
+            # Without anything left of the text it is only its mark that did not fit.
+            if rest := self._splitter.after(plain, self._most):
+                pieces = [*kept, marked(words.REST, state)]
+                files = (*files, File(REST_NAME, rest.encode()))
         return _frames(pieces, state, tuple(files), private=private)
 
     def instead(self, frames: Sequence[Frame], refused: int, text: str, shown: Frame | None) -> list[list[Frame]]:

@@ -1,6 +1,7 @@
 """One long text as several messages: where to cut it, with code blocks closed and opened again."""
 
 from collections.abc import Callable, Iterator
+from math import inf
 
 from clawdbot.delivery.blocks import Place
 from clawdbot.delivery.borders import best_border, first_whole
@@ -14,10 +15,14 @@ REPEATED = 0.25
 class Splitter:
     """Splits a growing text; a border that was chosen once does not move while the text only grows."""
 
-    def __init__(self, fits: Callable[[str], bool], size: int) -> None:
-        """``fits``: whether a piece fits one message; ``size``: about how many characters that is, never exceeded."""
+    def __init__(self, fits: Callable[[str], bool], size: int, most: float = inf) -> None:
+        """``fits``: whether a piece fits one message; ``size``: about how many characters that is, never exceeded.
+
+        After ``most`` pieces all that is left is one more, whether it fits or not.
+        """
         self._fits = fits
         self._size = size
+        self._most = most
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -39,14 +44,14 @@ class Splitter:
         """
         if not text.startswith(self._taken):
             self._begin_anew()
-        while not self._fit(self._opening + (rest := text[len(self._taken) :])):
+        while not self._fit(self._opening + (rest := text[len(self._taken) :])) and len(self._done) < self._most:
             self._cut(rest)
         return [*self._done, self._opening + rest] if rest or not self._done else list(self._done)
 
     def after(self, text: str, count: int) -> str:
-        """What of ``text`` comes after its first ``count`` pieces."""
+        """What of ``text`` comes after its first ``count`` pieces; nothing when there are no more."""
         self.parts(text)
-        return text[self._borders[count - 1] :]
+        return text[self._borders[count - 1] :] if count <= len(self._borders) else ""
 
     def _cut(self, rest: str) -> None:
         """Move one more piece from ``rest``, which does not fit, to the finished ones."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from clawdbot.delivery.blocks import open_fence
 from clawdbot.delivery.split import Splitter
 
-OPENING = re.compile(r"(?:[ \t>]*(?:`{3,}|~{3,})[^\n]*\n|[ \t]*\|[^\n]*\n[ \t]*\|[^\n]*\n)?")
-CLOSING = re.compile(r"(?:\n?[ \t>]*(?:`{3,}|~{3,}))?")
+OPENING = r"(?:[ \t>]*(?:`{3,}|~{3,})[^\n]*\n|[ \t]*\|[^\n]*\n[ \t]*\|[^\n]*\n)?"
+CLOSING = r"(?:\n?[ \t>]*(?:`{3,}|~{3,}))?"
 FAMILY = "👩‍👩‍👧"
 SCRAPS = [
     *("word ", "Sentence. ", "\n", "\n\n", "  ", "é", "long" * 12, "問題。", FAMILY, "🇫🇷", "a\u0301", "\r\n", "\t"),
@@ -64,10 +64,7 @@ def test_every_character_is_there_once_and_in_order(text: str, size: int) -> Non
     parts = raw(text, units(size), size)
     assert "".join(parts) == text
     for piece, part in zip(split(text, units(size), size), parts, strict=True):
-        assert part in piece
-        opening, _, closing = piece.partition(part) if part else (piece, "", "")
-        assert OPENING.fullmatch(opening)
-        assert CLOSING.fullmatch(closing)
+        assert re.fullmatch(OPENING + re.escape(part) + CLOSING, piece)
 
 
 @given(text=TEXTS, size=SIZES)
@@ -267,6 +264,12 @@ def test_fits_is_asked_rarely() -> None:
         splitter.parts(text[:end])
     pieces = len(splitter.parts(text))
     assert asked <= len(frames) + 6 * pieces
+
+
+def test_what_comes_after_the_last_piece_that_is_wanted_is_not_split() -> None:
+    """It becomes a file."""
+    pieces = Splitter(up_to(30), 30, most=2).parts("One two three. " * 10)
+    assert pieces == ["One two three. One two three. "] * 2 + ["One two three. " * 6]
 
 
 def test_text_that_is_another_one_is_split_anew() -> None:

@@ -1,0 +1,35 @@
+"""A finished text as messages and, past their number, a file."""
+
+import pytest
+
+from clawdbot import words
+from clawdbot.chat import State
+from clawdbot.delivery.layout import REST_NAME, Layout
+from clawdbot.testing.memory import limits
+
+SIZE, MOST = 100, 3
+STATES = [State.FINAL, State.STOPPED, State.INTERRUPTED]
+ENDINGS = {State.FINAL: "", State.STOPPED: words.STOPPED_MARK, State.INTERRUPTED: words.INTERRUPTED_MARK}
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("length", range(260, 320))
+def test_text_about_as_long_as_its_messages_is_shown_whole_with_its_mark(length: int, state: State) -> None:
+    """Where the mark alone is too much for the last message it has one of its own, and no empty file is attached."""
+    text = ("word " * 100)[:length]
+    frames = Layout(limits(size=SIZE), MOST).final(text, state)
+    files = [file for frame in frames for file in frame.files]
+    shown = " ".join(frame.text for frame in frames).removesuffix(ENDINGS[state])
+    attached = b"".join(file.data for file in files).decode()
+    assert f"{shown} {attached}".replace(words.REST, "").split() == text.split()
+    assert [file.name for file in files] == [REST_NAME] * bool(attached)
+    assert len(frames) <= MOST + 1
+    assert all(len(frame.text) <= SIZE for frame in frames)
+    assert frames[-1].text.endswith(ENDINGS[state])
+
+
+def test_code_that_is_cut_by_the_file_is_closed_before_it() -> None:
+    text = "```py\n" + "x = 1\n" * 100 + "```"
+    *shown, last = Layout(limits(size=SIZE), MOST).final(text, State.FINAL)
+    assert all(frame.text.startswith("```py\n") and frame.text.endswith("\n```") for frame in shown)
+    assert last.text == words.REST
