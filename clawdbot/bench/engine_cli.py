@@ -175,7 +175,7 @@ async def _turns(
 
 
 def warmth(
-    count: Annotated[int, typer.Option("--turns", min=1, help="How long the conversation is.")] = 20,
+    count: Annotated[int, typer.Option("--turns", min=1, help="How long the conversation is.")] = 15,
     rounds: Annotated[int, typer.Option(min=1, help="Questions asked each way.")] = 5,
     model: ModelOption = "demo",
     shape: ShapeOption = None,

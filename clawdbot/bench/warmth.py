@@ -87,10 +87,10 @@ class Talk:
         return self._clock.now() - begun
 
     async def ask(self) -> Heard:
-        """Ask something that was not asked before."""
+        """Ask something that was not asked before and begins like nothing that was: only the history is shared."""
         self._count += 1
         heard = Heard(self._clock.now())
-        question = f"What is there to know about the number {10_000 + self._count}?"
+        question = f"{str(10_000 + self._count)[::-1]} is a number. What is there to know about it?"
         made = await compose(self._engine.tokenizer, self._system, self._history, question, self._within)
         await hear(self._engine, Request(f"warmth/{self._count}", made.tokens, exactly(WRITTEN)), heard, self._clock)
         return heard
