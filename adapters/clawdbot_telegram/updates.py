@@ -14,6 +14,9 @@ STOPPED = "stopped_message_generation"
 KINDS = (Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY)
 """The updates to ask for, and `STOPPED` where there are drafts."""
 
+GENERAL = 1
+"""The number that clients give a forum's General topic; Telegram refuses messages that name it."""
+
 
 def understood(update: Update, me: User, received_at: float) -> tuple[chat.Event, Place] | None:
     """The event and where its answer goes; None when the update is not meant for the bot ``me``."""
@@ -108,7 +111,7 @@ def _without(text: str, marks: list[MessageEntity]) -> str:
 
 def _topic(message: MaybeInaccessibleMessage) -> int:
     """The forum topic; 0 for General, and for the threads of replies that ordinary groups have."""
-    if isinstance(message, Message) and message.is_topic_message:
+    if isinstance(message, Message) and message.is_topic_message and message.message_thread_id != GENERAL:
         return message.message_thread_id or 0
     return 0
 

@@ -141,9 +141,14 @@ def test_a_topic_is_a_conversation_of_its_own() -> None:
     assert (found[0].conversation.key, found[1]) == ("telegram:-100:3", Place(-100, 3, 5))
 
 
-def test_a_thread_of_replies_in_an_ordinary_group_is_none() -> None:
-    """There, too, messages carry the number of a thread, but sending to it is refused."""
-    found = understood(update(message=said("/new", ("bot_command", "/new"), message_thread_id=3)), ME, 3.0)
+@pytest.mark.parametrize(
+    "thread",
+    [{"message_thread_id": 3}, {"message_thread_id": 1, "is_topic_message": True}],
+    ids=["replies in an ordinary group", "General"],
+)
+def test_some_threads_are_no_topics(thread: dict[str, Any]) -> None:
+    """Messages carry their numbers, but sending to them is refused."""
+    found = understood(update(message=said("/new", ("bot_command", "/new"), **thread)), ME, 3.0)
     assert found
     assert found[1] == Place(-100, 0, 5)
 
@@ -165,6 +170,15 @@ def test_a_press_names_control_and_post(date: int) -> None:
     assert found
     assert isinstance(found[0], Pressed)
     assert (found[0].control, found[0].post, found[0].by.id) == ("stop", "6", 7)
+
+
+def test_a_stopped_draft_names_the_reply_to_its_question() -> None:
+    stopped = {"chat": PRIVATE, "draft_id": 5, "message_thread_id": 3}
+    found = understood(update(stopped_message_generation=stopped), ME, 3.0)
+    assert found
+    assert isinstance(found[0], Pressed)
+    assert (found[0].control, found[0].post, found[0].by) == ("stop", "7/3/5", Person(7, "Ada"))
+    assert found[1] == Place(7, 3, 5)
 
 
 @pytest.mark.parametrize(
