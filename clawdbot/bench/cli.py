@@ -36,13 +36,16 @@ class Platforms(StrEnum):
 
     DISCORD = "discord"
     TELEGRAM = "telegram"
+    GROUPS = "telegram-groups"
     BOTH = "both"
+    ALL = "all"
 
     @property
     def names(self) -> "tuple[Platform, ...]":
         """They, one by one."""
-        both: tuple[Platform, ...] = ("discord", "telegram")
-        return tuple(name for name in both if self in (name, Platforms.BOTH))
+        every: tuple[Platform, ...] = ("discord", "telegram", "telegram-groups")
+        chosen = {Platforms.BOTH: every[:2], Platforms.ALL: every}
+        return chosen.get(self) or tuple(name for name in every if name == self)
 
 
 @bench.callback()
@@ -57,7 +60,7 @@ def delivery(
     tokens: Annotated[int, typer.Option(min=3, help="Tokens of one answer.")] = 400,
     chats: Annotated[int, typer.Option(min=1, help="Chats in which a question is asked at about the same time.")] = 8,
     rounds: Annotated[int, typer.Option(min=1, help="How often that is repeated, in fresh chats.")] = 2,
-    platform: Annotated[Platforms, typer.Option(help="Where.")] = Platforms.BOTH,
+    platform: Annotated[Platforms, typer.Option(help="Where; both: not in groups.")] = Platforms.BOTH,
     seed: SeedOption = 1,
     json: JsonOption = None,
 ) -> None:

@@ -112,13 +112,14 @@ async def _serving(settings: Settings, engine: ScriptedEngine) -> AsyncIterator[
 
 
 def _settings(play: Play, address: Address, folder: Path) -> Settings:
+    adapter = play.platform.partition("-")[0]
     table = AdapterTable("the bench", address.options, SecretStr(address.token))
     at_once = SessionSettings().concurrent
     return Settings(
         sessions=SessionSettings(concurrent=max(at_once, len(play.trace.questions))),
-        access={play.platform: Allowed(users=address.people)},
+        access={adapter: Allowed(users=address.people)},
         store=StoreSettings(path=folder / "clawdbot.sqlite3"),
-        adapters={play.platform: table},
+        adapters={adapter: table},
     )
 
 

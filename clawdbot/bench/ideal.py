@@ -19,7 +19,7 @@ from clawdbot.clock import SystemClock, until
 from clawdbot.delivery.markdown import showable
 from clawdbot.engine.protocol import Engine, Request, Sampling
 
-DISCORD_PACE, TELEGRAM_PACE = 1.25, 1.0
+DISCORD_PACE, TELEGRAM_PACE, GROUP_PACE = 1.25, 1.0, 3.5
 """Seconds between two edits."""
 DISCORD_SIZE, TELEGRAM_SIZE = 2000, 4096
 
@@ -143,4 +143,5 @@ async def _answer_on_telegram(message: telegram.Message, engine: Engine) -> None
         sent = await message.reply_text(text)
         return sent.edit_text
 
-    await answer(message.text or "", engine, send, pace=TELEGRAM_PACE, size=TELEGRAM_SIZE)
+    pace = TELEGRAM_PACE if message.chat.type == message.chat.PRIVATE else GROUP_PACE
+    await answer(message.text or "", engine, send, pace=pace, size=TELEGRAM_SIZE)

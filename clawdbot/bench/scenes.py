@@ -12,7 +12,8 @@ from clawdbot.testing.telegram import Look as TelegramLook
 from clawdbot.testing.telegram import Shown, SimTelegram, Verdict
 from clawdbot.words import REST
 
-Platform = Literal["discord", "telegram"]
+Platform = Literal["discord", "telegram", "telegram-groups"]
+"""Where people ask: in channels of a guild, in private chats, in groups."""
 
 SENDS = ("POST message", "sendMessage", "sendPhoto", "sendDocument")
 SHOWING = (*SENDS, "PATCH message", "POST typing", "editMessageText", "editMessageCaption", "sendChatAction")
@@ -111,19 +112,21 @@ class DiscordScene:
 
 
 class TelegramScene:
-    """A private chat for each question."""
+    """A private chat for each question, or a group in which the bot is mentioned."""
 
-    def __init__(self, sim: SimTelegram, places: int) -> None:
+    def __init__(self, sim: SimTelegram, places: int, *, groups: bool = False) -> None:
         self.sim = sim
-        self.places = range(1001, 1001 + places)
+        self._people = range(1001, 1001 + places)
+        self.places = [sim.group(-person) if groups else person for person in self._people]
+        self._mention = f"@{sim.bot.username} " if groups else ""
         self._questions: dict[int, Shown] = {}
 
     @property
     def address(self) -> Address:
-        return Address(self.sim.token, {"base_url": self.sim.url}, frozenset(self.places))
+        return Address(self.sim.token, {"base_url": self.sim.url}, frozenset(self._people))
 
     def ask(self, number: int, text: str) -> None:
-        self._questions[number] = self.sim.say(self.places[number], text)
+        self._questions[number] = self.sim.say(self.places[number], f"{self._mention}{text}", user=self._people[number])
 
     def seen(self, number: int) -> Seen:
         answers = self.sim.answers(self.places[number])
@@ -156,5 +159,7 @@ async def open_scene(platform: Platform, *, places: int, rtt: float) -> AsyncIte
         async with SimDiscord(rtt=rtt) as discord:
             yield DiscordScene(discord, places)
     else:
-        async with SimTelegram(rtt=rtt) as telegram:
-            yield TelegramScene(telegram, places)
+        groups = platform == "telegram-groups"
+        # A bot that is to answer when it is mentioned has its privacy mode off.
+        async with SimTelegram(rtt=rtt, privacy=not groups) as telegram:
+            yield TelegramScene(telegram, places, groups=groups)
