@@ -62,7 +62,10 @@ async def test_other_chats_go_on_while_one_is_limited(rig: NewRig, wait: float) 
 
 @pytest.mark.parametrize("wait", [30.0, 280.0, 14_000.0])
 async def test_the_final_text_survives_a_restart_during_the_wait(rig: NewRig, wait: float) -> None:
-    """The frames in between are dropped; the stored text is sent, once, and the model is not asked again."""
+    """The frames in between are dropped; the stored text is sent, once, and the model is not asked again.
+
+    Nor does the next process call before the wait is over: it would be refused, and a platform may take that ill.
+    """
     bot = rig(slow)
     async with bot.running():
         answer = bot.platform.say("Count", allowed=CHAT)
@@ -72,6 +75,7 @@ async def test_the_final_text_survives_a_restart_during_the_wait(rig: NewRig, wa
     async with bot.running():
         await bot.idle()
 
+    assert answer.early == []
     assert answer.screen.texts == ["One two three four."]
     assert (len(answer.made("send")), len(bot.requests)) == (1, 1)
 
