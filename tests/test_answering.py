@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -19,6 +19,14 @@ from clawdbot.testing.rig import ADA, BOB, Rig, echo, question, silent, slow, tu
 from clawdbot.words import EMPTY, FAILED, INTERRUPTED_MARK
 
 NewRig = Callable[..., Rig]
+
+
+class Breaking(list[str]):
+    """Tokens of a model that breaks after the last one in a way that nobody foresaw."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield from super().__iter__()
+        raise ZeroDivisionError("a secret of the house")
 
 
 # The first word
@@ -368,6 +376,18 @@ async def test_a_fault_that_nobody_foresaw_ends_one_answer(rig: NewRig, caplog: 
     assert answer.screen.texts == [FAILED]
     assert following.screen.texts == ["You said: Hello"]
     assert [record.levelno for record in caplog.records if record.exc_info] == [logging.ERROR]
+
+
+async def test_a_fault_that_nobody_foresaw_in_mid_answer_keeps_its_text(rig: NewRig) -> None:
+    """What was read stays, with a mark below it; it is in the history."""
+    bot = rig(lambda request: Script(Breaking(["One ", "two "]), first=1.0, gap=1.0))
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        await bot.idle()
+        history = await bot.app.store.history("memory:1:0", INFO.model)
+
+    assert answer.screen.texts == [f"One two\n\n{INTERRUPTED_MARK}"]
+    assert [turn.text for turn in history] == ["Count", "One two "]
 
 
 # Too long
