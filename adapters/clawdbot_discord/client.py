@@ -11,7 +11,7 @@ import discord
 from discord import app_commands
 from discord.http import Route
 
-from clawdbot.chat import Conversation, Deleted, Edited, Event, Message, Pressed, Receive, Reply, Typing
+from clawdbot.chat import Conversation, Deleted, Edited, Event, Message, Person, Pressed, Receive, Reply, Typing
 from clawdbot.clock import until
 from clawdbot.errors import AdapterError, DeliveryError
 from clawdbot_discord import events, slash
@@ -134,9 +134,12 @@ class Session(discord.Client):
             await self._deleted(event.channel_id, event.guild_id, message)
 
     async def on_raw_typing(self, event: discord.RawTypingEvent) -> None:
-        if self._settings.typing_events and event.user is not None and not event.user.bot:
+        user = event.user
+        if self._settings.typing_events and event.user_id != self._me and not (user and user.bot):
             where = events.conversation(event.channel_id, event.guild_id)
-            await self._receive(Typing(where, events.person(event.user)), self._reply(event.channel_id))
+            # In private Discord sends the number alone, and only that counts.
+            by = events.person(user) if user else Person(event.user_id, "")
+            await self._receive(Typing(where, by), self._reply(event.channel_id))
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         if interaction.type is not discord.InteractionType.component or interaction.message is None:

@@ -35,7 +35,7 @@ class DiscordSettings(BaseModel):
     command_guild: int = 0
     """The guild that gets the slash commands at once; 0 registers them for everywhere."""
     typing_events: bool = False
-    """Whether the bot is told when somebody starts to type."""
+    """Whether the bot is told when somebody starts to type; it then reads the conversation ahead."""
 
     sends: CallsIn = (5, 5.0)
     """New messages in one channel."""

@@ -210,6 +210,15 @@ async def test_typing_is_told_where_it_is_wanted() -> None:
         assert event.by.id == sim.user.id
 
 
+async def test_typing_in_private_is_told_too() -> None:
+    """There Discord sends no more than the person's number, which discord.py may not know after a restart."""
+    async with serving(typing_events=True) as (sim, ears):
+        sim.type(sim.private())
+        event = await heard(ears)
+        assert isinstance(event, Typing)
+        assert (event.by.id, event.conversation.private) == (sim.user.id, True)
+
+
 async def test_typing_is_not_asked_for_otherwise() -> None:
     async with serving() as (sim, ears):
         sim.type(sim.channel)
