@@ -98,11 +98,8 @@ class Bot:
             await self._refuse_stranger(message, reply)
         elif name := called(message.text):
             if await self._claim(message):
-                work, sorry = (
-                    partial(self._command, name, message, reply),
-                    partial(self._notices.apologise, message, reply),
-                )
-                self._sessions.spawn(work, sorry)
+                work = partial(self._command, name, message, reply)
+                self._sessions.spawn(work, partial(self._notices.apologise, message, reply))
         elif refusal := self._refusal(message):
             if await self._claim(message):
                 self._refuse(refusal, message, reply)
@@ -192,7 +189,10 @@ class Bot:
         """
         if await self._store.of_post(event.conversation.key, event.post):
             return
-        if not _stop_first(self._tickets_in(event.conversation.key), event.by, admin=admin):
+        growing = [ticket for ticket in self._tickets_in(event.conversation.key) if not ticket.written]
+        if growing:
+            _stop_first(growing, event.by, admin=admin)
+        else:
             await self._notices.withdraw(event, reply)
 
     def _tickets_in(self, conversation: str) -> list[Ticket]:
@@ -208,10 +208,9 @@ class Bot:
         return self._sessions.spawn(partial(self._notices.tell, said, message, reply))
 
 
-def _stop_first(tickets: Sequence[Ticket], by: Person, *, admin: bool) -> bool:
-    """Stop the first of ``tickets`` that is not over and that ``by`` may stop; whether there was one."""
+def _stop_first(tickets: Sequence[Ticket], by: Person, *, admin: bool) -> None:
+    """Stop the first of ``tickets`` that ``by`` may stop."""
     for ticket in tickets:
-        if not ticket.written and may_stop(ticket, by.id, admin=admin):
+        if may_stop(ticket, by.id, admin=admin):
             ticket.stop()
-            return True
-    return False
+            return

@@ -465,6 +465,18 @@ async def test_stop_below_a_stray_copy_stops_the_answer(rig: NewRig) -> None:
     assert answer.screen.texts == ["One", f"One two\n\n{STOPPED_MARK}"]
 
 
+async def test_stop_below_a_stray_copy_is_for_the_asker(rig: NewRig) -> None:
+    """It may be the very message that is growing, only that its number is on its way: nobody else can empty it."""
+    bot = rig(slow)
+    async with bot.running():
+        answer = doubled(bot)
+        await bot.advance(2.9)
+        bot.platform.tell(Pressed(Conversation("memory", 1), BOB, "stop", f"{answer.ref}/0"), answer)
+        await bot.idle()
+
+    assert answer.screen.texts == ["One", "One two three four."]
+
+
 async def test_stop_below_a_stray_copy_of_a_finished_answer_takes_it_away(rig: NewRig) -> None:
     """It would stand there for ever as if it still grew; what it said is in the other one."""
     bot = rig(slow)
