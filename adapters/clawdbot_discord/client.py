@@ -34,6 +34,8 @@ WARM_CONNECTIONS = 2
 
 OUT_OF_USE = "This button has no use any more."
 
+_Place = discord.TextChannel | discord.Thread | discord.VoiceChannel | discord.StageChannel
+
 
 class Session(discord.Client):
     """A client that hands everything said to the bot to ``receive``; good for one connection's life.
@@ -232,7 +234,7 @@ def _intents(settings: DiscordSettings) -> discord.Intents:
 
 def _newest(guild: discord.Guild) -> list[tuple[int, int]]:
     """The channels and threads of ``guild`` that the bot may read, with their newest messages."""
-    places: list[discord.TextChannel | discord.Thread] = [*guild.text_channels, *guild.threads]
+    places: list[_Place] = [*guild.text_channels, *guild.threads, *guild.voice_channels, *guild.stage_channels]
     return [
         (place.id, place.last_message_id)
         for place in places

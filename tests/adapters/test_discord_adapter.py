@@ -92,16 +92,17 @@ async def test_what_was_said_before_the_start_is_fetched() -> None:
     """The process was restarted: a channel names its newest message, and that is fresh enough."""
     async with SimDiscord() as sim:
         thread = sim.add_thread(sim.channel, "birds")
-        for channel in (sim.channel, thread):
+        talk = sim.add_channel("Lounge", voice=True)
+        for channel in (sim.channel, thread, talk):
             sim.say(channel, "lunch?", mention_bot=False)
             sim.say(channel, "are you there?")
         run, ears = DiscordAdapter(settings(sim)), Ears()
         task = asyncio.create_task(run.run(ears.receive))
-        await ears.count(2)
+        await ears.count(3)
         task.cancel()
         await asyncio.wait((task,))
         heard_in = {event.conversation.chat for event, _ in ears.heard if isinstance(event, Message)}
-        assert heard_in == {sim.channel.id, thread.id}
+        assert heard_in == {sim.channel.id, thread.id, talk.id}
 
 
 async def test_what_was_said_too_long_ago_is_not_fetched(clock: ManualClock) -> None:

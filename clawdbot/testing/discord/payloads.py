@@ -7,7 +7,7 @@ from clawdbot.testing.discord.records import Channel, Interaction, Post, User
 
 Json = dict[str, Any]
 
-TEXT, PRIVATE, THREAD = 0, 1, 11
+TEXT, PRIVATE, VOICE, THREAD = 0, 1, 2, 11
 EPHEMERAL, LOADING, NO_PREVIEWS = 1 << 6, 1 << 7, 1 << 2
 ADMINISTRATOR = str(1 << 3)
 EPOCH_MS = 1_420_070_400_000
@@ -84,6 +84,8 @@ def of_channel(channel: Channel, members: tuple[User, ...] = ()) -> Json:
         "rate_limit_per_user": 0,
         "permissions": ADMINISTRATOR,
     }
+    if channel.voice:
+        return {**common, "type": VOICE, "parent_id": None, "bitrate": 64_000, "user_limit": 0, "rtc_region": None}
     if not channel.parent:
         return {**common, "type": TEXT, "topic": None, "parent_id": None}
     metadata = {

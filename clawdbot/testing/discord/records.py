@@ -59,7 +59,7 @@ class Post:
 
 @dataclass(slots=True)
 class Channel:
-    """A place to write: a guild's text channel, a thread, or a private chat with the bot."""
+    """A place to write: a guild's text or voice channel, a thread, or a private chat with the bot."""
 
     id: int
     name: str
@@ -69,6 +69,8 @@ class Channel:
     """The channel that a thread belongs to, else 0."""
     member: int = 0
     """The user at the other end of a private chat, else 0."""
+    voice: bool = False
+    """Whether it is a voice channel; people write beside the talk."""
     closed: int = 0
     """The error code with which the bot may not write here (50013, 50007, 50001), else 0."""
     gone: bool = False

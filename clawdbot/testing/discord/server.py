@@ -109,9 +109,9 @@ class SimDiscord:
         """Wait until the bot is connected."""
         await self.until(lambda: self.gateway.connected)
 
-    def add_channel(self, name: str) -> Channel:
-        """A further text channel of the guild."""
-        return self.world.add_channel(name)
+    def add_channel(self, name: str, *, voice: bool = False) -> Channel:
+        """A further text or voice channel of the guild."""
+        return self.world.add_channel(name, voice=voice)
 
     def add_thread(self, channel: Channel, name: str) -> Channel:
         """A thread under ``channel``."""

@@ -56,8 +56,8 @@ class World:
         self.users[user.id] = user
         return user
 
-    def add_channel(self, name: str, parent: int = 0) -> Channel:
-        channel = Channel(self.new_id(), name, self.guild, parent)
+    def add_channel(self, name: str, parent: int = 0, *, voice: bool = False) -> Channel:
+        channel = Channel(self.new_id(), name, self.guild, parent, voice=voice)
         self.channels[channel.id] = channel
         self.emit("THREAD_CREATE" if parent else "CHANNEL_CREATE", payloads.of_channel(channel), channel)
         return channel
