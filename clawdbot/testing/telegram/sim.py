@@ -153,7 +153,10 @@ class SimTelegram:
 
     def group(self, chat: int, title: str = "Group", *, forum: bool = False) -> int:
         """Make a group with the bot in it; ``chat`` is its id, a negative number."""
-        self._world.chats[chat] = Chat(chat, Kind.SUPERGROUP if forum else Kind.GROUP, title, forum=forum)
+        made = self._world.chats[chat] = Chat(chat, Kind.SUPERGROUP if forum else Kind.GROUP, title, forum=forum)
+        if forum:
+            # Its first message says that it was made, so no topic has the number of General.
+            self._world.post(made, self._world.user(abs(chat)), Look(self.clock.now(), ""))
         return chat
 
     def open_topic(self, chat: int, user: int) -> int:
