@@ -4,7 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clawdbot.bench.reported import Delivered, Delivery, Kind, Load, Loaded, Overhead, Times, Ttft, Tuning, Turns
+from clawdbot.bench.reported import (
+    Delivered,
+    Delivery,
+    Kind,
+    Load,
+    Loaded,
+    Overhead,
+    Times,
+    Ttft,
+    Tuning,
+    Turns,
+    Warmth,
+)
 from clawdbot.bench.tuning import GOALS, recommend
 
 Unit = Literal["ms", "tok/s", "tokens"]
@@ -85,6 +97,8 @@ def sheet(found: Kind) -> Sheet:
             return _delivery(found)
         case Overhead():
             return _overhead(found)
+        case Warmth():
+            return _warmth(found)
 
 
 def _ttft(found: Ttft) -> Sheet:
@@ -156,6 +170,11 @@ def _overhead(found: Overhead) -> Sheet:
     sides = {"engine alone": found.raw_ttft, "through the bot": found.bot_ttft}
     series = [Series(name, [getattr(times, one) for one in percentiles]) for name, times in sides.items()]
     return Sheet([Bars(f"Time to first readable text, {found.pairs} pairs", percentiles, series)], 1)
+
+
+def _warmth(found: Warmth) -> Sheet:
+    title = f"First token of the next question after {found.prompt_tokens:,} tokens"
+    return Sheet([Bars(title, list(found.ways), [_series("", list(found.ways.values()))])], 1, "dark p50, light p95")
 
 
 def _series(name: str, times: Sequence[Times | None]) -> Series:

@@ -18,6 +18,7 @@ from clawdbot.bench.reported import (
     Tuning,
     TurnRow,
     Turns,
+    Warmth,
     figure,
 )
 from clawdbot.bench.tuning import GOALS, recommend, toml
@@ -91,6 +92,10 @@ def _table(found: Kind) -> tuple[str, Sequence[str], Rows]:
         case Overhead():
             sides = (("engine alone", found.raw_ttft), ("through the bot", found.bot_ttft))
             return "clawdbot bench overhead", ("", *PERCENTILES), [(name, *_cells(times)) for name, times in sides]
+        case Warmth():
+            lines = [(name, *_cells(times)) for name, times in {**found.ways, "reading it": found.reading}.items()]
+            columns = (f"a conversation of {found.prompt_tokens:,} tokens", *PERCENTILES)
+            return "clawdbot bench warmth", columns, lines
 
 
 def _mixed(one: Loaded) -> tuple[str, ...]:

@@ -147,6 +147,22 @@ class Overhead(Report):
     pairs: int
 
 
+class Warmth(Report):
+    """``clawdbot bench warmth``."""
+
+    prompt_tokens: int
+    kept_ttft: Times
+    cold_ttft: Times
+    warmed_ttft: Times
+    reading: Times
+    """Reading ahead, which is over before the question that ``warmed_ttft`` is about."""
+
+    @property
+    def ways(self) -> Mapping[str, Times]:
+        """What the next question waits for, by what the cache has of its conversation."""
+        return {"kept": self.kept_ttft, "forgotten": self.cold_ttft, "read ahead": self.warmed_ttft}
+
+
 class Candidate(Record):
     """Engine settings that `clawdbot tune` tries."""
 
@@ -202,7 +218,7 @@ def figure(value: float | None) -> str:
     return "-" if value is None else f"{value:,.{1 if abs(value) < 100 else 0}f}"
 
 
-Kind = Ttft | Load | Turns | Delivery | Overhead | Tuning
+Kind = Ttft | Load | Turns | Delivery | Overhead | Warmth | Tuning
 
 
 def read(path: Path) -> Kind:
@@ -226,7 +242,7 @@ def parse(found: Any, source: str) -> Kind:
         raise ConfigError(
             source,
             "holds no results that can be reported: those are files that clawdbot tune or clawdbot bench ttft, load, "
-            "turns, delivery or overhead wrote with --json.",
+            "turns, warmth, delivery or overhead wrote with --json.",
         )
     return validate(kind, found, source=source)
 
@@ -236,6 +252,7 @@ def _kind(found: Mapping[str, Any]) -> type[Kind] | None:
         (Load, {"policies"}),
         (Delivery, {"platforms"}),
         (Overhead, {"raw_ttft", "bot_ttft"}),
+        (Warmth, {"cold_ttft", "warmed_ttft"}),
         (Tuning, {"measurements"}),
     )
     for kind, keys in marks:

@@ -62,10 +62,26 @@ DELIVERY: dict[str, Any] = ORIGIN | {
     }
 }
 OVERHEAD: dict[str, Any] = ORIGIN | {"raw_ttft": times(176.2), "bot_ttft": times(178.9), "pairs": 10}
+WARMTH: dict[str, Any] = ORIGIN | {
+    "prompt_tokens": 2134,
+    "kept_ttft": times(461.0),
+    "cold_ttft": times(7354.0),
+    "warmed_ttft": times(467.0),
+    "reading": times(8729.0),
+    "cached_tokens": {"kept": [2048], "cold": [0], "warmed": [2048]},
+}
 TUNING: dict[str, Any] = ORIGIN | {
     "options": {"model": "demo", "profile": "balanced", "minutes": 5.0, "seed": 1},
     "reading_tok_s": 271.0,
     "measurements": [{"candidate": candidate(long), **mixed(10.0 * long)} for long in (64, 32)],
     "left_out": [{"candidate": candidate(0), "reason": "no time left"}],
 }
-ALL = {"ttft": TTFT, "load": LOAD, "turns": TURNS, "delivery": DELIVERY, "overhead": OVERHEAD, "tune": TUNING}
+ALL = {
+    "ttft": TTFT,
+    "load": LOAD,
+    "turns": TURNS,
+    "delivery": DELIVERY,
+    "overhead": OVERHEAD,
+    "warmth": WARMTH,
+    "tune": TUNING,
+}

@@ -3,7 +3,7 @@
 from clawdbot.bench.draw_panels import Bars, Course, Series, sheet
 from clawdbot.bench.reported import parse
 
-from .results import DELIVERY, LOAD, ORIGIN, OVERHEAD, TTFT, TUNING, TURNS, delivered
+from .results import DELIVERY, LOAD, ORIGIN, OVERHEAD, TTFT, TUNING, TURNS, WARMTH, delivered
 
 
 def test_load_has_a_bar_for_each_policy_in_each_panel() -> None:
@@ -79,3 +79,11 @@ def test_overhead_has_the_percentiles_of_both_ways() -> None:
     assert isinstance(panel, Bars)
     assert panel.labels == ("p50", "p95", "p99", "max")
     assert [series.values[0] for series in panel.series] == [176.2, 178.9]
+
+
+def test_warmth_has_the_three_ways_side_by_side() -> None:
+    (panel,) = sheet(parse(WARMTH, "file")).panels
+
+    assert isinstance(panel, Bars)
+    assert panel.labels == ["kept", "forgotten", "read ahead"]
+    assert panel.series[0].values == [461.0, 7354.0, 467.0]

@@ -15,6 +15,7 @@ from clawdbot.bench.reported import (
     Ttft,
     Tuning,
     Turns,
+    Warmth,
     figure,
     parse,
     read,
@@ -30,6 +31,7 @@ KINDS: dict[str, type[Record]] = {
     "turns": Turns,
     "delivery": Delivery,
     "overhead": Overhead,
+    "warmth": Warmth,
     "tune": Tuning,
 }
 
