@@ -4,9 +4,12 @@ from contextlib import aclosing
 
 import pytest
 
+from clawdbot.answering import Style
 from clawdbot.engine.protocol import Chunk, Request, Sampling
 from clawdbot.engine.vllm import VllmEngine
 from clawdbot.errors import PromptTooLong
+from clawdbot.store import Turn
+from clawdbot.warming import read
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="session")]
 
@@ -90,3 +93,24 @@ async def test_a_prompt_beyond_the_context_is_refused_with_numbers(vllm: VllmEng
         await chunks_of(vllm, Request("too long", [1] * vllm.info.context, Sampling(1)))
 
     assert refused.value.tokens == vllm.info.context
+
+
+async def test_what_is_read_ahead_is_served_from_the_cache_until_that_is_emptied(vllm: VllmEngine) -> None:
+    """A conversation read up to its next question costs that question no more than the last block and itself."""
+    style = Style("Be kind.", Sampling(4, temperature=0.0), history_share=1.0, most_messages=1)
+    said = [Turn(2, "user", "Count: " + "one two three " * 60, None), Turn(3, "assistant", "And so on.", None)]
+    ahead = await style.compose(vllm, said, "")
+    beginning = ahead.tokens[: ahead.beginning]
+    question = (await style.compose(vllm, said, "Why do we count?")).tokens
+
+    await read(vllm, "ahead", beginning)
+    warm = (await chunks_of(vllm, Request("warm", question, style.sampling)))[-1].usage
+    emptied = await vllm.forget()
+    cold = (await chunks_of(vllm, Request("cold", question, style.sampling)))[-1].usage
+
+    block = vllm.info.cache_block
+    assert vllm.info.cache_tokens >= vllm.info.context
+    assert emptied
+    assert warm is not None
+    assert cold is not None
+    assert (warm.cached_tokens, cold.cached_tokens) == (len(beginning) // block * block, 0)
