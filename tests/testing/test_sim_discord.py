@@ -109,6 +109,16 @@ async def test_a_bot_comes_online_and_answers() -> None:
         assert [post.text for post in sim.answers(sim.channel)] == ["hello"]
 
 
+async def test_a_message_can_be_delivered_again() -> None:
+    async with SimDiscord() as sim, online(sim, client := Plain()):
+        post = sim.say(sim.channel, "What is a heron?")
+
+        sim.repeat(post)
+
+        assert len(set(await client.hear(2))) == 1
+        assert client.said[0].id == client.said[1].id == post.id
+
+
 async def test_without_the_content_intent_text_is_hidden_unless_the_bot_is_mentioned() -> None:
     client = Plain(message_content=False)
     async with SimDiscord(message_content=False) as sim, online(sim, client):

@@ -146,6 +146,10 @@ class SimDiscord:
         """Somebody deletes a message."""
         self.world.remove(self.world.channels[post.channel], post)
 
+    def repeat(self, post: Post) -> None:
+        """Tell the bot of a message once more."""
+        self.world.repeat(self.world.channels[post.channel], post)
+
     def type(self, channel: Channel, *, user: User | None = None) -> None:
         """A person starts to type."""
         who = user or self.user

@@ -137,6 +137,10 @@ class World:
         self._tell("MESSAGE_UPDATE", channel, post)
         return post
 
+    def repeat(self, channel: Channel, post: Post) -> None:
+        """Announce ``post`` once more."""
+        self._tell("MESSAGE_CREATE", channel, post)
+
     def rewrite(self, channel: Channel, post: Post, text: str) -> Post:
         """A person edits their own message."""
         return self.show(channel, post, self._look(text, (), None, None))
