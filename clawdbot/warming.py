@@ -7,7 +7,8 @@ request that is cut short is not lost: the cache keeps each block that was read 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
 
 from clawdbot.answering import Style
 from clawdbot.clock import Clock
@@ -48,11 +49,7 @@ class Warming:
 
     def around(self, open_engine: OpenEngine) -> OpenEngine:
         """``open_engine``, with the system prompt read as soon as the engine is there, every time that it starts."""
-
-        def opened() -> AbstractAsyncContextManager[OpenedEngine]:
-            return self._opened(open_engine)
-
-        return opened
+        return partial(self._opened, open_engine)
 
     def expect(self, conversation: str) -> None:
         """Somebody may ask something in ``conversation`` (a `Conversation.key`) soon. Returns at once."""
@@ -108,7 +105,7 @@ class Warming:
 
     def _is_warm(self, engine: Engine, conversation: str, beginning: Sequence[int]) -> bool:
         if any(ticket.conversation == conversation for ticket in self._sessions.tickets):
-            return True  # an answer is on its way: the engine is reading this very history, and will have it then
+            return True  # the engine reads this very history for an answer that is on its way
         missing = self._reuse.uncached(engine, conversation, beginning)
         return missing < WORTHWHILE or not engine.info.cache_tokens
 
