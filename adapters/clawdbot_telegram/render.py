@@ -43,9 +43,14 @@ TAG = re.compile(r"<(?=[A-Za-z/!?](?!\w*://))")
 ADDRESS = re.compile(r"\[(?=\]\(|[^\[\]\n]+\]:)")
 """The beginning of a link without a text, or of an address that links elsewhere refer to: "[1]: address"."""
 
-LESS, BRACKET = "\ufdd0", "\ufdd1"
-"""Stand for "<" and "[" while the converter works: it would take a tag or an address for markup and drop it. No text
-has these signs."""
+FORMULA = re.compile(
+    r"(\$\$[^$]*[^$\s][^$]*\$\$|\$(?=[^\s$])(?:[^$\n]*[\\^_{}=][^$\n]*|[A-Za-z]\w?)(?<!\s)\$(?![\w$]))|\$"
+)
+"""A formula, as the only group; or a "$" that is none, as in "$5-$10", which would lose its signs."""
+
+LESS, BRACKET, DOLLAR = "\ufdd0", "\ufdd1", "\ufdd2"
+"""Stand for "<", "[" and "$" while the converter works: it would take a tag, an address or a price for markup and drop
+it. No text has these signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +97,13 @@ class Renderer:
     def _draw(self, markdown: str) -> Drawn:
         """Text without space at its end, which Telegram would cut.
 
-        HTML tags and lists of addresses are shown as they are written: an address may stand in another message than
-        the links that refer to it.
+        HTML tags, prices and lists of addresses are shown as they are written: an address may stand in another message
+        than the links that refer to it.
         """
         sound = SURROGATES.sub("\ufffd", _outdented(markdown))
-        hidden = ADDRESS.sub(BRACKET, TAG.sub(LESS, sound))
+        hidden = FORMULA.sub(lambda found: found[1] or DOLLAR, ADDRESS.sub(BRACKET, TAG.sub(LESS, sound)))
         text, drawings = convert(hidden, config=self._config)
-        text = text.rstrip().replace(LESS, "<").replace(BRACKET, "[")
+        text = text.rstrip().replace(LESS, "<").replace(BRACKET, "[").replace(DOLLAR, "$")
         end = utf16_len(text)
         return Drawn(text, tuple(_entity(one, end) for one in drawings if one.offset < end))
 

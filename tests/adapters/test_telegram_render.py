@@ -142,6 +142,28 @@ def test_no_address_is_swallowed(renderer: Renderer, markdown: str) -> None:
     assert "\\" not in drawn.text
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["It costs $5-$10.", "Set $HOME/bin:$PATH first.", "US$5/US$6", "$$$$", "$$", "5$", "$1, $2 and $3", "$a b$"],
+)
+def test_prices_and_names_keep_their_signs(renderer: Renderer, text: str) -> None:
+    """Between two of them the converter would see a formula."""
+    assert renderer.draw(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"), [("$x$", "x"), ("$a^2 + b^2 = c^2$", "a² + b² = c²"), ("$$x + y$$", "x + y")]
+)
+def test_formulas_are_told_from_prices(renderer: Renderer, formula: str, text: str) -> None:
+    (drawn,) = renderer.draw(f"So {formula} is it.").entities
+    assert (renderer.draw(f"So {formula} is it.").text, drawn.offset) == (f"So {text} is it.", 3)
+
+
+@pytest.mark.parametrize("code", ["`echo $A$B`", "```sh\necho $A-$B\n```"])
+def test_signs_in_code_stay_too(renderer: Renderer, code: str) -> None:
+    assert renderer.draw(code).text in ("echo $A$B", "echo $A-$B")
+
+
 def test_a_link_in_angle_brackets_stays_a_link(renderer: Renderer) -> None:
     (link,) = renderer.draw("<https://example.org>").entities
     assert link.url == "https://example.org"
