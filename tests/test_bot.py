@@ -197,7 +197,8 @@ async def test_a_burst_is_taken_up_to_the_limits_and_the_rest_refused(rig: NewRi
     bot = rig(silent, sessions=SessionSettings(concurrent=8, waiting=24, share=1000))
     async with bot.running():
         answers = [bot.platform.say("Hello", chat=chat) for chat in range(1000)]
-        await bot.until(lambda: sum(bool(answer.calls) for answer in answers) == 1000 - 32)
+        await bot.until(lambda: sum(bool(answer.calls) for answer in answers) == 1000 - 32 and bool(bot.requests))
+        await bot.rest()
 
         assert len(bot.requests) == 8
         refused = {text for answer in answers for text in answer.screen.texts}
