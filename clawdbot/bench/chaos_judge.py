@@ -75,7 +75,8 @@ def judge(truth: Truth, screen: Sequence[Shown]) -> Verdict:
     wrong = foreign or broken
     if not shown_to:
         return Verdict(lost=not told and not wrong, copies=copies, wrong_text=wrong, cut_short=told)
-    marked = kept[-1].marked
+    below = screen[kept[-1].at + 1 :]  # a mark that had no room left is a message of its own
+    marked = kept[-1].marked or any(letters(shown.text) in MARKS and not shown.growing for shown in below)
     complete = truth.whole and shown_to == len(whole)
     growing = any(span.growing for span in kept)
     return Verdict(

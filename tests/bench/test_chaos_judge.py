@@ -38,6 +38,12 @@ def test_a_notice_that_there_is_no_answer_is_honest(notice: str) -> None:
     assert judge(TRUTH, final(notice)) == Verdict(cut_short=True)
 
 
+def test_a_mark_without_room_stands_in_a_message_of_its_own() -> None:
+    """Below the text that it is about; above it says nothing."""
+    assert judge(TRUTH, final(FIRST, words.INTERRUPTED_MARK)) == Verdict(cut_short=True)
+    assert judge(TRUTH, final(words.INTERRUPTED_MARK, FIRST)) == Verdict(unmarked=True)
+
+
 @pytest.mark.parametrize(
     "screen",
     [
