@@ -233,15 +233,21 @@ def test_head_of_a_table_is_not_left_without_a_row(size: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "One two three. four five - six seven",
-        "One two three. four five # six seven",
-        "One two three. four five > six seven",
-        "One two three. four five ``` six seven",
+        "One two three four five - six seven",
+        "One two three four five # six seven",
+        "One two three four five > six seven",
+        "One two three four five ``` six seven",
     ],
 )
 def test_sign_in_a_sentence_does_not_become_a_mark_at_the_top_of_a_message(text: str) -> None:
     """A dash there would be an item, a number sign a heading."""
-    assert split(text, up_to(25), 25)[0] == "One two three. "
+    assert split(text, up_to(25), 25)[0] == "One two three four "
+
+
+@pytest.mark.parametrize("size", range(50, 64))
+def test_hard_cut_does_not_make_a_code_block_of_what_is_none(size: int) -> None:
+    pieces = split("x" * 56 + " ```py\n" + "y" * 30, up_to(size), size)
+    assert [piece for piece in pieces if open_fence(piece)[0] is not None] == []
 
 
 def test_mark_of_an_item_stays_with_its_text() -> None:
