@@ -56,7 +56,7 @@ def _line(line: str, opening: re.Match[str] | None) -> tuple[str, re.Match[str] 
 
 
 def _closes(found: re.Match[str], opening: re.Match[str]) -> bool:
-    """Whether a line with a marker ends the code block: a longer one alone on it, quoted as deep, indented as little."""
+    """Whether a marker's line ends the code block: a longer one alone on it, quoted as deep, indented as little."""
     if not found["marker"].startswith(opening["marker"]) or found["info"].strip():
         return False
     before, around = found["before"].expandtabs(4), opening["before"].expandtabs(4)
