@@ -15,6 +15,7 @@ TRIMS = 20
 # How models mark what they think before they answer.
 _TAGS = ("<think>", "<thinking>", "<reasoning>")
 _THINK = re.compile("|".join(_TAGS), re.IGNORECASE)
+_THOUGHT = re.compile(r"^[ \t]*</(think|thinking|reasoning)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
 # A last line that would change what stands above it (setext heading) or shows an empty list item, heading or quote.
 _DANGLING = re.compile(r"[ \t>]*(?:[-+*]|={1,}|-{2,}|#{1,6}|\d{1,9}[.)]|\|[-:| \t]*|`{1,2}|~{1,2})?")
 _LINK = re.compile(
@@ -41,6 +42,7 @@ def visible(text: str, *, growing: bool = False) -> str:
     if "<" not in text:
         return text
     kept: list[str] = []
+    text = _behind_thought(text)
     at = 0
     while (tag := _THINK.search(text, at)) is not None:
         before = text[: tag.start()]
@@ -59,6 +61,14 @@ def visible(text: str, *, growing: bool = False) -> str:
     kept.append(text[at:])
     shown = "".join(kept)
     return _without_partial_tag(shown) if growing else shown
+
+
+def _behind_thought(text: str) -> str:
+    """``text`` without a thought at its beginning that only its end tells: some chat templates open it themselves."""
+    end = _THOUGHT.search(text)
+    if end is None or _THINK.search(text, 0, end.start()) or open_fence(text[: end.start()])[0] is not None:
+        return text
+    return text[end.end() :].lstrip()
 
 
 def _end_of_thought(text: str, tag: re.Match[str]) -> int | None:

@@ -77,3 +77,22 @@ async def test_a_growing_answer_never_shows_a_word_twice(rig: NewRig, allowed: L
 
 def _words(text: str) -> list[str]:
     return re.findall(r"word\d+", text)
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ["<think>", "They ", "greet me.", "</think>", "\n\n", "Hello ", "there."],
+        ["<think>\n", "They ", "say <think>", " to me.\n</think>", "\n\n", "Hello ", "there."],
+        ["They ", "greet me.", "\n</think>\n\n", "Hello ", "there."],
+    ],
+    ids=["tags", "a tag in a thought", "opened by the template"],
+)
+async def test_the_answer_remains_when_the_thought_is_over(rig: NewRig, tokens: list[str]) -> None:
+    """Some models are put into their thought by the chat template: only its end can be seen in what they write."""
+    bot = rig(lambda request: Script(tokens, gap=1.0))
+    async with bot.running():
+        answer = bot.platform.say("Hi")
+        await bot.idle()
+
+    assert answer.screen.texts == ["Hello there."]
