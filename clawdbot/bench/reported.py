@@ -67,6 +67,8 @@ class Loaded(Record):
     throughput_tok_s: float
     work_tok_s: float | None = None
     """With the prompts' tokens; None in a file of a bot that did not count them."""
+    seconds: float | None = None
+    """How long the traffic took to be answered, likewise."""
 
 
 class LoadOptions(Record):

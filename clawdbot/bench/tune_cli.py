@@ -127,7 +127,7 @@ def _measure(wanted: Wanted, json: Path | None) -> Tuning:
             if json is not None:
                 report.write(json, _content(wanted, tuner, started_at))
 
-        candidates = tuning.candidates(on_cpu=on_cpu)
+        candidates = tuning.candidates(wanted.profile, on_cpu=on_cpu)
         runner.run(tuner.measure(candidates, wanted.open, wanted.rules, keep))
         keep()
     # As it is read from a file, so that the file leads to the same recommendation.

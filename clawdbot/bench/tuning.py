@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf
 
 from clawdbot.bench.reported import Candidate, Measurement
-from clawdbot.engine.arguments import Profile
+from clawdbot.engine.arguments import CHUNKS_CPU, CHUNKS_CUDA, Chunks, Profile
 
 NOISE = 1.05
 """Figures that differ by less than this factor count as equal: two runs of the same settings differ as much."""
@@ -27,39 +27,36 @@ GOALS: Mapping[Profile, Goal] = {
     "throughput": Goal(work=0.98, long=1.25),
 }
 
-CANDIDATES_CPU: Sequence[tuple[int, int, int, Profile]] = (
-    (128, 64, 1, "balanced"),
-    (128, 32, 1, "snappy"),
-    (128, 32, 2, "snappy"),
-    (512, 0, 1, "throughput"),
-    (256, 128, 1, "balanced"),
-    (256, 64, 1, "balanced"),
-    (512, 256, 1, "balanced"),
-    (64, 32, 1, "snappy"),
+# Beside the profiles' own settings: what was near the best on some machine.
+MORE_CPU: Sequence[tuple[Profile, Chunks]] = (
+    ("balanced", Chunks(256, 128)),
+    ("balanced", Chunks(256, 64)),
+    ("balanced", Chunks(512, 256)),
+    ("snappy", Chunks(64, 32)),
 )
-CANDIDATES_CUDA: Sequence[tuple[int, int, int, Profile]] = (
-    (2048, 960, 1, "balanced"),
-    (2048, 512, 1, "snappy"),
-    (2048, 512, 2, "snappy"),
-    (8192, 0, 1, "throughput"),
-    (2048, 1536, 1, "balanced"),
-    (1024, 512, 1, "snappy"),
-    (4096, 2048, 1, "balanced"),
-    (2048, 256, 1, "snappy"),
+MORE_CUDA: Sequence[tuple[Profile, Chunks]] = (
+    ("balanced", Chunks(2048, 1536)),
+    ("balanced", Chunks(4096, 2048)),
+    ("snappy", Chunks(1024, 512)),
+    ("snappy", Chunks(2048, 256)),
 )
 
 
-def candidates(*, on_cpu: bool) -> list[Candidate]:
-    """What to try, the most important first; those with the same engine stand side by side."""
-    return [
-        Candidate(
-            max_num_batched_tokens=step,
-            long_prefill_token_threshold=long,
-            max_long_prefills=at_once,
-            profile=profile,
-        )
-        for step, long, at_once, profile in (CANDIDATES_CPU if on_cpu else CANDIDATES_CUDA)
-    ]
+def candidates(profile: Profile, *, on_cpu: bool) -> list[Candidate]:
+    """What to try, the most important first: the default, what is meant for ``profile``, the others.
+
+    Those with the same engine stand side by side.
+    """
+    own = CHUNKS_CPU if on_cpu else CHUNKS_CUDA
+    default, *others = (
+        _candidate("balanced", own["balanced"]),
+        _candidate("snappy", own["snappy"]),
+        # Two halves at a time instead of one whole: the long ones share their part of a step.
+        _candidate("snappy", own["snappy"], at_once=2),
+        _candidate("throughput", own["throughput"]),
+        *(_candidate(name, chunks) for name, chunks in (MORE_CPU if on_cpu else MORE_CUDA)),
+    )
+    return [default, *sorted(others, key=lambda one: one.profile != profile)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +108,15 @@ def toml(candidate: Candidate) -> str:
         "[engine.args]\n"
         f"max_num_batched_tokens = {candidate.max_num_batched_tokens}\n"
         f"long_prefill_token_threshold = {candidate.long_prefill_token_threshold}\n"
+    )
+
+
+def _candidate(profile: Profile, chunks: Chunks, at_once: int = 1) -> Candidate:
+    return Candidate(
+        max_num_batched_tokens=chunks.step,
+        long_prefill_token_threshold=chunks.long,
+        max_long_prefills=at_once,
+        profile=profile,
     )
 
 

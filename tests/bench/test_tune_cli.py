@@ -66,7 +66,7 @@ def test_every_candidate_is_measured_and_kept(asked: Asked, tmp_path: Path) -> N
     tune_cli.tune(json=tmp_path / "tune.json")
 
     found = json.loads((tmp_path / "tune.json").read_text(encoding="utf-8"))
-    tried = [one.model_dump() for one in candidates(on_cpu=True)]
+    tried = [one.model_dump() for one in candidates("balanced", on_cpu=True)]
     assert found.keys() >= {"clawdbot", "vllm", "device", "started_at", "options", "trace", "recommended"}
     assert found["device"] == "scripted device"
     assert [one["candidate"] for one in found["measurements"]] == tried
@@ -79,7 +79,7 @@ def test_each_engine_gets_its_candidates_settings(asked: Asked) -> None:
 
     sizes = ("max_num_batched_tokens", "long_prefill_token_threshold")
     started = [(*(args[name] for name in sizes), profile) for _, _, args, profile in asked]
-    wanted = [(*(getattr(one, name) for name in sizes), one.profile) for one in candidates(on_cpu=True)]
+    wanted = [(*(getattr(one, name) for name in sizes), one.profile) for one in candidates("balanced", on_cpu=True)]
     assert started == list(dict.fromkeys(wanted))
     assert {(model, device) for model, device, _, _ in asked} == {("demo", "auto")}
 
@@ -124,7 +124,7 @@ def test_what_there_was_no_time_for_is_said(asked: Asked, capsys: pytest.Capture
     out = capsys.readouterr().out
     assert len(asked) == 1
     assert "Not measured: 512/all (no time left)." in out
-    assert out.count("Not measured") == len(candidates(on_cpu=True)) - 1
+    assert out.count("Not measured") == len(candidates("balanced", on_cpu=True)) - 1
 
 
 @pytest.mark.parametrize("profile", GOALS)

@@ -1,5 +1,6 @@
 """Which settings are recommended follows from the figures alone."""
 
+from itertools import groupby
 from pathlib import Path
 from random import Random
 
@@ -133,18 +134,35 @@ def test_each_is_held_against_the_best_of_all() -> None:
 
 
 @pytest.mark.parametrize("on_cpu", [True, False])
-def test_the_profiles_own_settings_are_tried_before_others(on_cpu: bool) -> None:
-    """The default first: whatever else there is time for, the recommendation is held against it."""
-    tried = candidates(on_cpu=on_cpu)
+@pytest.mark.parametrize("profile", GOALS)
+def test_the_default_is_tried_first_and_then_what_the_profile_is_meant_for(profile: Profile, on_cpu: bool) -> None:
+    """Whatever else there is time for, the recommendation is held against the default."""
+    tried = candidates(profile, on_cpu=on_cpu)
 
-    own = {name: (cut.step, cut.long) for name, cut in (CHUNKS_CPU if on_cpu else CHUNKS_CUDA).items()}
-    sizes = [(one.max_num_batched_tokens, one.long_prefill_token_threshold) for one in tried]
-    assert sizes[0] == own["balanced"]
-    assert set(own.values()) <= set(sizes[:4])
+    own = CHUNKS_CPU if on_cpu else CHUNKS_CUDA
+    sizes = {(one.max_num_batched_tokens, one.long_prefill_token_threshold): one.profile for one in tried}
+    first = tried[0]
+    assert (first.max_num_batched_tokens, first.long_prefill_token_threshold) == (
+        own["balanced"].step,
+        own["balanced"].long,
+    )
+    assert tried[1].profile == profile
+    assert {(cut.step, cut.long): name for name, cut in own.items()}.items() <= sizes.items()
     assert len(set(tried)) == len(tried)
 
 
-@pytest.mark.parametrize("which", [*candidates(on_cpu=True), *candidates(on_cpu=False)], ids=str)
+@pytest.mark.parametrize("profile", GOALS)
+def test_candidates_with_the_same_engine_are_neighbours(profile: Profile) -> None:
+    """So that they share its start."""
+    for on_cpu in (True, False):
+        engines = [one.model_copy(update={"max_long_prefills": 1}) for one in candidates(profile, on_cpu=on_cpu)]
+
+        assert len(list(groupby(engines))) == len(set(engines))
+
+
+@pytest.mark.parametrize(
+    "which", [*candidates("balanced", on_cpu=True), *candidates("balanced", on_cpu=False)], ids=str
+)
 def test_the_configuration_takes_exactly_what_is_printed(which: Candidate, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(toml(which))
 
