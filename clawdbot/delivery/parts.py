@@ -173,11 +173,13 @@ class Parts:
     async def _announce(self, number: int, part: _Part, frame: Frame) -> None:
         """Note what the coming call may show, where a later process would have to know it."""
         now = self._clock.now()
-        stale = frame.state is State.STREAMING and now - self._text_noted_at >= NOTE_EVERY
+        grows = frame.state is State.STREAMING
+        # A send may leave a copy behind: no text on the screen must be longer than the one that is known.
+        stale = grows and (part.post is None or now - self._text_noted_at >= NOTE_EVERY)
         if part.begun and not stale:
             return
         part.begun = True
-        if frame.state is State.STREAMING:
+        if grows:
             self._text_noted_at = now
         await self._tell(self._journal.begin(number + 1))
 

@@ -124,6 +124,19 @@ async def test_a_growing_text_is_noted_now_and_then(clock: ManualClock, live: Li
     assert [parts for parts, _ in notes.begun] == [1, 1, 1, 1]
 
 
+async def test_a_text_is_noted_before_every_try_to_post_it(clock: ManualClock, live: Live) -> None:
+    """Each may leave a copy behind, and none may show more than the next process knows."""
+    reply = MemoryReply(clock, remembers=False)
+    reply.inject("send", *[Mishap(Unsure("time-out"), landed=True)] * 2)
+    notes = Notes(screen=reply.screen)
+    async with live(reply, journal=notes) as answer:
+        for count in range(1, 21):
+            answer.show("".join(WORDS[:count]))
+            await clock.advance(0.1)
+    assert len(reply.made("send")) == 3
+    assert len(notes.begun) == 3
+
+
 async def test_a_message_is_noted_before_it_is_posted(clock: ManualClock, live: Live) -> None:
     """A process that is killed after the call knows that there may be one."""
     reply = MemoryReply(clock, limits(size=200))
