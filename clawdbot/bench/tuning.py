@@ -51,7 +51,7 @@ def candidates(profile: Profile, *, on_cpu: bool) -> list[Candidate]:
     default, *others = (
         _candidate("balanced", own["balanced"]),
         _candidate("snappy", own["snappy"]),
-        # Two halves at a time instead of one whole: the long ones share their part of a step.
+        # Two long prompts with a small part of each step instead of one with a large part.
         _candidate("snappy", own["snappy"], at_once=2),
         _candidate("throughput", own["throughput"]),
         *(_candidate(name, chunks) for name, chunks in (MORE_CPU if on_cpu else MORE_CUDA)),

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from clawdbot.bench.report_cli import report
+from clawdbot.cli import cli
 from clawdbot.errors import ConfigError
 
 from .results import LOAD, OVERHEAD
@@ -28,6 +30,15 @@ def test_each_file_becomes_a_picture_on_one_page(tmp_path: Path, capsys: pytest.
     assert "![mine](mine.png)" in text
     assert "![other](other.png)" in text
     assert capsys.readouterr().out == f"{out / 'report.md'}\n"
+
+
+def test_it_is_a_command_of_bench(tmp_path: Path) -> None:
+    file = saved(tmp_path / "mine.json", OVERHEAD)
+
+    ended = CliRunner().invoke(cli, ["bench", "report", str(file), "--out", str(tmp_path / "out")])
+
+    assert ended.exit_code == 0
+    assert (tmp_path / "out" / "report.md").is_file()
 
 
 def test_files_with_the_same_name_do_not_overwrite_each_other(tmp_path: Path) -> None:

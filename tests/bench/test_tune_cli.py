@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from clawdbot import config
 from clawdbot.bench import report, reported, tune_cli, tune_traffic
@@ -17,6 +18,7 @@ from clawdbot.bench.reported import Tuning
 from clawdbot.bench.shapes import ShapeName
 from clawdbot.bench.tune_traffic import Scene
 from clawdbot.bench.tuning import GOALS, candidates, recommend
+from clawdbot.cli import cli
 from clawdbot.clock import SystemClock
 from clawdbot.engine.arguments import Profile
 from clawdbot.engine.protocol import Request
@@ -154,6 +156,13 @@ def test_the_table_fits_a_narrow_terminal(capsys: pytest.CaptureFixture[str], mo
     assert "…" not in out
     assert out.count("recommended") == 1
     assert "few tok/s" in out
+
+
+def test_it_is_a_command_of_its_own() -> None:
+    ended = CliRunner().invoke(cli, ["tune", "--from", str(RECORDED), "--profile", "snappy"])
+
+    assert ended.exit_code == 0
+    assert "For config.toml (snappy):" in ended.output
 
 
 def test_a_file_of_another_bench_is_refused(tmp_path: Path) -> None:
