@@ -223,6 +223,21 @@ async def stop_is_there_while_there_is_something_to_stop(harness: Harness) -> No
         await harness.until(lambda: harness.controls() == [])
 
 
+async def continue_is_there_when_an_answer_was_cut_short(harness: Harness) -> None:
+    """By a fault or a restart; it says which message it belongs to, and goes when the answer goes on."""
+    async with running(harness) as ears:
+        post = await _begin(harness, ears, "A heron")
+        await post.edit(Frame("A heron\n\n*(The answer was interrupted.)*", State.INTERRUPTED))
+        await harness.until(lambda: harness.controls() == ["continue"])
+        harness.press("continue")
+        await ears.count(2)
+        pressed, _ = ears.heard[1]
+        assert isinstance(pressed, Pressed), pressed
+        assert (pressed.control, pressed.post) == ("continue", post.ref)
+        await post.edit(Frame("A heron is a bird.", State.FINAL))
+        await harness.until(lambda: harness.controls() == [])
+
+
 async def a_text_that_does_not_fit_is_not_cut(harness: Harness) -> None:
     """`Limits.fits` and the platform agree, and too much is an error, never less text."""
     async with running(harness) as ears:
@@ -270,6 +285,7 @@ CHECKS: dict[Check, frozenset[Ability]] = {
     conversations_never_mix: frozenset({Ability.PLACES}),
     a_refusal_names_the_seconds: frozenset({Ability.REFUSAL}),
     stop_is_there_while_there_is_something_to_stop: frozenset({Ability.CONTROLS}),
+    continue_is_there_when_an_answer_was_cut_short: frozenset({Ability.CONTROLS}),
     a_text_that_does_not_fit_is_not_cut: frozenset({Ability.LIMIT}),
     a_removed_message_is_gone: frozenset({Ability.DELETION}),
     run_ends_when_cancelled_and_runs_again: frozenset(),
