@@ -11,6 +11,7 @@ from clawdbot.bench.reported import (
     Load,
     Loaded,
     Overhead,
+    Scale,
     Times,
     Ttft,
     Tuning,
@@ -99,6 +100,8 @@ def sheet(found: Kind) -> Sheet:
             return _overhead(found)
         case Warmth():
             return _warmth(found)
+        case Scale():
+            return _scale(found)
 
 
 def _ttft(found: Ttft) -> Sheet:
@@ -175,6 +178,11 @@ def _overhead(found: Overhead) -> Sheet:
 def _warmth(found: Warmth) -> Sheet:
     title = f"First token of the next question after {found.prompt_tokens:,} tokens"
     return Sheet([Bars(title, list(found.ways), [_series("", list(found.ways.values()))])], 1, "dark p50, light p95")
+
+
+def _scale(found: Scale) -> Sheet:
+    title = f"{found.conversations:,} conversations: {found.cpu_share:.2f} cores, {found.rss_mib:,.0f} MiB"
+    return Sheet([Bars(title, list(found.waits), [_series("", list(found.waits.values()))])], 1, "dark p50, light p95")
 
 
 def _series(name: str, times: Sequence[Times | None]) -> Series:

@@ -13,6 +13,7 @@ from clawdbot.bench.reported import (
     Load,
     Loaded,
     Overhead,
+    Scale,
     Times,
     Ttft,
     Tuning,
@@ -96,6 +97,11 @@ def _table(found: Kind) -> tuple[str, Sequence[str], Rows]:
             lines = [(name, *_cells(times)) for name, times in {**found.ways, "reading it": found.reading}.items()]
             columns = (f"a conversation of {found.prompt_tokens:,} tokens", *PERCENTILES)
             return "clawdbot bench warmth", columns, lines
+        case Scale():
+            columns = (f"{found.conversations:,} conversations", *PERCENTILES)
+            waits = [(name, *_cells(times)) for name, times in found.waits.items()]
+            more = [("cores", figure(found.cpu_share), *[""] * 4), ("MiB", figure(found.rss_mib), *[""] * 4)]
+            return "clawdbot bench scale", columns, [*waits, *more]
 
 
 def _mixed(one: Loaded) -> tuple[str, ...]:

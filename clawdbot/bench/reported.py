@@ -165,6 +165,23 @@ class Warmth(Report):
         return {"kept": self.kept_ttft, "forgotten": self.cold_ttft, "read ahead": self.warmed_ttft}
 
 
+class Scale(Report):
+    """``clawdbot bench scale``."""
+
+    conversations: int
+    loop_lag: Times
+    added_first_visible: Times
+    cpu_share: float
+    """Cores."""
+    rss_mib: float
+    """Memory beyond that of the bot without conversations."""
+
+    @property
+    def waits(self) -> Mapping[str, Times]:
+        """What the crowd does to each of its members."""
+        return {"loop lag": self.loop_lag, "added first visible": self.added_first_visible}
+
+
 class Candidate(Record):
     """Engine settings that `clawdbot tune` tries."""
 
@@ -220,7 +237,7 @@ def figure(value: float | None) -> str:
     return "-" if value is None else f"{value:,.{1 if abs(value) < 100 else 0}f}"
 
 
-Kind = Ttft | Load | Turns | Delivery | Overhead | Warmth | Tuning
+Kind = Ttft | Load | Turns | Delivery | Overhead | Warmth | Scale | Tuning
 
 
 def read(path: Path) -> Kind:
@@ -244,7 +261,7 @@ def parse(found: Any, source: str) -> Kind:
         raise ConfigError(
             source,
             "holds no results that can be reported: those are files that clawdbot tune or clawdbot bench ttft, load, "
-            "turns, warmth, delivery or overhead wrote with --json.",
+            "turns, warmth, delivery, scale or overhead wrote with --json.",
         )
     return validate(kind, found, source=source)
 
@@ -255,6 +272,7 @@ def _kind(found: Mapping[str, Any]) -> type[Kind] | None:
         (Delivery, {"platforms"}),
         (Overhead, {"raw_ttft", "bot_ttft"}),
         (Warmth, {"cold_ttft", "warmed_ttft"}),
+        (Scale, {"conversations", "loop_lag"}),
         (Tuning, {"measurements"}),
     )
     for kind, keys in marks:

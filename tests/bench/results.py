@@ -70,6 +70,15 @@ WARMTH: dict[str, Any] = ORIGIN | {
     "reading": times(8729.0),
     "cached_tokens": {"kept": [2048], "cold": [0], "warmed": [2048]},
 }
+SCALE: dict[str, Any] = ORIGIN | {
+    "conversations": 1000,
+    "loop_lag": times(1.5),
+    "added_first_visible": times(4.0),
+    "cpu_share": 0.42,
+    "rss_mib": 61.3,
+    "answers": 1700,
+    "wrong": 0,
+}
 TUNING: dict[str, Any] = ORIGIN | {
     "options": {"model": "demo", "profile": "balanced", "minutes": 5.0, "seed": 1},
     "reading_tok_s": 271.0,
@@ -83,5 +92,6 @@ ALL = {
     "delivery": DELIVERY,
     "overhead": OVERHEAD,
     "warmth": WARMTH,
+    "scale": SCALE,
     "tune": TUNING,
 }

@@ -3,7 +3,7 @@
 from clawdbot.bench.draw_panels import Bars, Course, Series, sheet
 from clawdbot.bench.reported import parse
 
-from .results import DELIVERY, LOAD, ORIGIN, OVERHEAD, TTFT, TUNING, TURNS, WARMTH, delivered
+from .results import DELIVERY, LOAD, ORIGIN, OVERHEAD, SCALE, TTFT, TUNING, TURNS, WARMTH, delivered
 
 
 def test_load_has_a_bar_for_each_policy_in_each_panel() -> None:
@@ -87,3 +87,11 @@ def test_warmth_has_the_three_ways_side_by_side() -> None:
     assert isinstance(panel, Bars)
     assert panel.labels == ["kept", "forgotten", "read ahead"]
     assert panel.series[0].values == [461.0, 7354.0, 467.0]
+
+
+def test_scale_says_how_many_there_were_and_what_they_took() -> None:
+    (panel,) = sheet(parse(SCALE, "file")).panels
+
+    assert isinstance(panel, Bars)
+    assert panel.title == "1,000 conversations: 0.42 cores, 61 MiB"
+    assert panel.series == [Series("", [1.5, 4.0], [3.0, 8.0])]

@@ -27,7 +27,7 @@ def test_each_kind_of_result_makes_a_picture(name: str) -> None:
     image = Image.open(io.BytesIO(draw(sheet(parse(ALL[name], "file")))))
 
     assert (image.format, image.width) == ("PNG", WIDTH)
-    assert 200 < image.height < 2000
+    assert 150 < image.height < 2000
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from clawdbot.bench.report_page import Result, page
 from clawdbot.bench.reported import parse
 
-from .results import ALL, DELIVERY, ORIGIN, TUNING, TURNS, delivered
+from .results import ALL, DELIVERY, ORIGIN, SCALE, TUNING, TURNS, delivered
 
 
 def written(content: dict[str, object]) -> str:
@@ -42,6 +42,13 @@ def test_delivery_has_the_minimal_bot_and_the_counts() -> None:
 
     assert "| discord | tax | 4.0 | 8.0 | 12.0 | 16.0 | 10 | 2.0 | 4.0 |" in text
     assert "3 calls, 3 refused, 3 lost, 3 duplicated, 3 ambiguous sends" in text
+
+
+def test_scale_ends_with_what_the_crowd_takes() -> None:
+    text = written(SCALE)
+
+    assert "| loop lag | 1.5 | 3.0 | 4.5 | 6.0 | 10 |" in text
+    assert "| MiB | 61.3 |" in text
 
 
 def test_what_never_came_is_a_dash() -> None:

@@ -12,6 +12,7 @@ from clawdbot.bench.reported import (
     Load,
     Overhead,
     Record,
+    Scale,
     Ttft,
     Tuning,
     Turns,
@@ -32,6 +33,7 @@ KINDS: dict[str, type[Record]] = {
     "delivery": Delivery,
     "overhead": Overhead,
     "warmth": Warmth,
+    "scale": Scale,
     "tune": Tuning,
 }
 
