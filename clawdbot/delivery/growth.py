@@ -16,6 +16,9 @@ NOTICE_AFTER = 1.0
 NOTICE_EVERY = 3.0
 # A call that took longer was held back by the platform's library: the next frame then counts from its end.
 SLOW = 1.0
+# A frame that is late by less was on time: the next one does not count from its delay, or those of a busy machine would
+# add up to a slower pace.
+ON_TIME = 0.2
 
 
 class Growth:
@@ -83,10 +86,13 @@ class Growth:
 
     def tried(self, state: State, started: float, ended: float) -> None:
         """Note that a frame in ``state`` was sent, with whatever success."""
+        wanted = next_frame_at(self.pace, self.frames, self._first_at, self._last_at)
         at = ended if ended - started > SLOW else started
         if state is State.WAITING:
             self._noticed_at = at
             return
+        if at - wanted < ON_TIME:
+            at = wanted
         if self.first_showable is None:
             self.first_showable = started
         if not self.frames:

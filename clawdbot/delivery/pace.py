@@ -16,6 +16,11 @@ from clawdbot.errors import Limited
 # A reply that is alone in its bucket may use the place that is kept for its final when the window gives one back within
 # so many seconds: a quick beginning is then not paid for with a long stop, and the final waits no longer than this.
 LENT = 1.0
+# So many who wait for a place are told the moment when it comes back, any more some moment of the second after it: a
+# thousand would else wake for every place that comes back, to find it taken.
+AT_ONCE = 8
+APART = 1.0
+GOLDEN = 0.6180339887
 # How many buckets are kept before idle ones are looked for; below that looking costs more than it frees.
 SWEEP_AT = 64
 
@@ -50,9 +55,18 @@ class _Ledger:
     """Calls that have not returned: the platform may count them as late as now."""
     closed_until: float = -inf
     streams: int = 0
+    told_at: float = -inf
+    """The moment that the latest of those who wait were told, before they were spread."""
+    told: int = 0
+    """How many were told it."""
 
     def ready_at(self, urgency: Urgency, now: float) -> float:
-        return max((self._free_at(rate, urgency, now) for rate in self.rates), default=self.closed_until)
+        at = max((self._free_at(rate, urgency, now) for rate in self.rates), default=self.closed_until)
+        return at if at <= now else self._spread(at)
+
+    def _spread(self, at: float) -> float:
+        self.told, self.told_at = self.told + 1 if at == self.told_at else 1, at
+        return at if self.told <= AT_ONCE else at + self.told * GOLDEN % 1.0 * APART
 
     def _free_at(self, rate: Rate, urgency: Urgency, now: float) -> float:
         places = urgency.places(rate)

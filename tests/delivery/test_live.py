@@ -9,6 +9,7 @@ import pytest
 
 from clawdbot.chat import Pace, Rate, State
 from clawdbot.delivery.live import LiveReply
+from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.memory import NO_MISHAP, MemoryReply, Mishap, limits
@@ -74,6 +75,23 @@ async def test_frames_follow_the_pace(clock: ManualClock, play: Play, speak: Spe
     start = clock.now()
     await play(speak(reply, WORDS[:100]))
     assert times(reply, start) == [0.0, 0.4, 1.0, 2.0, 2.5]
+
+
+async def test_delays_of_a_busy_machine_do_not_add_up() -> None:
+    """Each frame comes 50 ms later than the pace says, none two times that: twelve take twelve seconds."""
+
+    class BusyClock(ManualClock):
+        async def sleep(self, seconds: float) -> None:
+            await super().sleep(seconds + 0.05)
+
+    busy = BusyClock()
+    reply = MemoryReply(busy, limits(size=10_000, pace=Pace(first=(), by_age=((0.0, 1.0),))))
+    async with LiveReply(reply, key="k", budgets=Budgets(), clock=busy) as answer:
+        start = busy.now()
+        for count in range(1, 260):
+            answer.show("".join(WORDS[:count]))
+            await busy.advance(0.05)
+    assert [round(at, 2) for at in times(reply, start)[:13]] == [0.0, *(second + 0.05 for second in range(1, 13))]
 
 
 async def test_quick_beginning_is_not_paid_for_with_a_long_stop(clock: ManualClock, play: Play, speak: Speak) -> None:

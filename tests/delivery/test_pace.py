@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from clawdbot.chat import Bucket, Pace, Rate
-from clawdbot.delivery.pace import SWEEP_AT, Budgets, Urgency, next_frame_at
+from clawdbot.delivery.pace import APART, AT_ONCE, SWEEP_AT, Budgets, Urgency, next_frame_at
 from clawdbot.errors import Limited
 from clawdbot.testing.discord.windows import Window
 from clawdbot.testing.telegram.rules import Budget
@@ -196,6 +196,16 @@ def test_kept_place_is_not_lent_where_others_may_need_it() -> None:
     budgets.join((EDITS,))
     spend(budgets, EDITS, 10.0, 10.6, 11.5, 12.7)
     assert ready(budgets, (EDITS,), Urgency.GROWING) == 15.0
+
+
+def test_crowd_does_not_wake_for_every_place_that_comes_back() -> None:
+    """A few are told the moment itself, so that no place stays empty; the others one within the second after it."""
+    budgets = Budgets()
+    spend(budgets, BOT, *[5.0] * 30)
+    told = [budgets.ready_at((BOT,), Urgency.FIRST, 5.5) for _ in range(1000)]
+    assert told.count(6.0) == AT_ONCE
+    assert len(set(told)) > 900
+    assert 6.0 <= min(told) <= max(told) <= 6.0 + APART
 
 
 def test_idle_buckets_are_forgotten() -> None:
