@@ -200,7 +200,7 @@ class Answering:
         return self._admission.place(
             f"{message.conversation.platform}:{message.author.id}",
             cost,
-            long=cost > (engine.info.long_prefill or engine.info.step_budget),
+            long=engine.info.long(cost),
             tell=lambda standing: live.wait(_in_line(standing)),
         )
 

@@ -30,11 +30,10 @@ async def open_door(user: str, tokens: int) -> AsyncIterator[Callable[[], None]]
 
 def guarded(admission: Admission, info: EngineInfo) -> Door:
     """A `Door` with the bot's own admission before it."""
-    threshold = info.long_prefill or info.step_budget
 
     @asynccontextmanager
     async def enter(user: str, tokens: int) -> AsyncIterator[Callable[[], None]]:
-        async with admission.place(user, tokens, long=tokens > threshold, tell=lambda standing: None) as place:
+        async with admission.place(user, tokens, long=info.long(tokens), tell=lambda standing: None) as place:
             yield place.started
 
     return enter

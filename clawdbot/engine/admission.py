@@ -41,7 +41,7 @@ class Wish:
     cost: int
     """Its prompt's uncached tokens."""
     long: bool
-    """Whether reading them takes more than a share of one step."""
+    """Whether reading them takes more than one step."""
     at: float
     """When it came, seconds of `Clock.now`."""
 

@@ -20,6 +20,8 @@ DEFAULTS_CPU: Mapping[str, Any] = {
     # A share of all RAM there, checked at start; 0.92, vLLM's own default, fails on a shared machine.
     "gpu_memory_utilization": 0.3,
     "max_num_seqs": 16,
+    # vLLM's own 128 are read again at every turn, half of them on average: on two cores that is 0.1 s.
+    "block_size": 32,
 }
 DEFAULTS_CUDA: Mapping[str, Any] = {"gpu_memory_utilization": 0.9}
 DEFAULTS: Mapping[str, Any] = {"enable_chunked_prefill": True, "use_tqdm_on_load": False}
@@ -39,8 +41,8 @@ Profile = Literal["balanced", "snappy", "throughput"]
 
 # Measured, see docs/benchmarks.md. Fewer than 128 tokens a step cost a CPU a third of its throughput.
 CHUNKS_CPU: Mapping[Profile, Chunks] = {
-    "balanced": Chunks(128, 64),
-    "snappy": Chunks(128, 32),
+    "balanced": Chunks(160, 80),
+    "snappy": Chunks(160, 40),
     "throughput": Chunks(512, 0),
 }
 CHUNKS_CUDA: Mapping[Profile, Chunks] = {

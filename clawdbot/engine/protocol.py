@@ -75,6 +75,13 @@ class EngineInfo:
     cache_block: int = 1
     """Only whole blocks of so many tokens are kept in it."""
 
+    def long(self, uncached: int) -> bool:
+        """Whether reading so many tokens takes more than one step even of an idle engine.
+
+        A long prompt's part of a step is no measure for it: on a CPU that is less than a usual question has.
+        """
+        return uncached > self.step_budget
+
 
 class Tokenizer(Protocol):
     """Text to token ids and a chat's template, off the event loop."""

@@ -16,7 +16,7 @@ from clawdbot.testing.engine import INFO, Script, ScriptedEngine
 
 Through = Callable[[Awaitable[Any]], Awaitable[Any]]
 
-LONG = INFO.long_prefill + 1
+LONG = INFO.step_budget + 1
 TRAFFIC = Traffic(
     "cpu",
     1,

@@ -1,11 +1,13 @@
 """What vLLM is started with: the admin's word counts, the rest is safe for the device and free of contradictions."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from clawdbot.engine.arguments import CPU_CONTEXT, DEFAULTS_CPU, DEFAULTS_CUDA, Profile, check_names, complete
 from clawdbot.errors import ConfigError
+from clawdbot.testing.engine import INFO
 
 KNOWN = ("model", "max_model_len", "max_num_batched_tokens", "gpu_memory_utilization", "enable_chunked_prefill")
 
@@ -145,3 +147,15 @@ def test_steps_that_read_and_write_have_a_graph_up_to_their_budget() -> None:
 def test_nothing_else_asks_for_graphs(chosen: dict[str, Any]) -> None:
     """A CPU has none; where long prompts take whole steps there are too many sizes."""
     assert "compilation_config" not in completed(**chosen)
+
+
+@pytest.mark.parametrize("profile", ["balanced", "snappy", "throughput"])
+@pytest.mark.parametrize("on_cpu", [False, True])
+def test_a_usual_follow_up_counts_as_short(profile: Profile, on_cpu: bool) -> None:
+    """It has a question and the rest of a cache block to read, and must not stand in line behind a document."""
+    args = completed(on_cpu=on_cpu, profile=profile)
+    info = replace(INFO, step_budget=args["max_num_batched_tokens"], long_prefill=args["long_prefill_token_threshold"])
+    question, rest_of_block = 60, args.get("block_size", 16) - 1
+
+    assert not info.long(question + rest_of_block)
+    assert info.long(info.step_budget + 1)
