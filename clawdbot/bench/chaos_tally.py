@@ -30,6 +30,8 @@ class Tally:
     ambiguous_sends: int = 0
     cut_short: int = 0
     """Answers that say themselves that they are not all; no fault."""
+    engines_left: int = 0
+    """Engine processes that outlived their bot."""
     faults: Mapping[str, int] = field(default_factory=dict)
     """How often each kind of fault happened."""
     suspects: tuple[str, ...] = ()
@@ -37,8 +39,8 @@ class Tally:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was lost, twice, wrong or unmarked."""
-        return not (self.lost or self.duplicated or self.wrong_text or self.unmarked)
+        """Whether nothing was lost, twice, wrong or unmarked, and no process was left over."""
+        return not (self.lost or self.duplicated or self.wrong_text or self.unmarked or self.engines_left)
 
     def __add__(self, other: "Tally") -> "Tally":
         """Both together."""
@@ -50,6 +52,7 @@ class Tally:
             self.unmarked + other.unmarked,
             self.ambiguous_sends + other.ambiguous_sends,
             self.cut_short + other.cut_short,
+            self.engines_left + other.engines_left,
             Counter(self.faults) + Counter(other.faults),
             self.suspects + other.suspects,
         )
@@ -64,6 +67,7 @@ class Tally:
             "unmarked": self.unmarked,
             "ambiguous_sends": self.ambiguous_sends,
             "cut_short": self.cut_short,
+            "engines_left": self.engines_left,
             "faults": dict(sorted(self.faults.items())),
             "suspects": list(self.suspects),
         }
