@@ -167,12 +167,13 @@ class Admission:
         if self.busy_aside or not self._line.quiet:
             return False
         self._aside = task = asyncio.create_task(work())
+        task.add_done_callback(self._end_aside)
         try:
             await asyncio.wait((task,))
         finally:
-            if task.cancel():  # its own end was not reached: whoever waits for it was cancelled
+            if not task.done():  # whoever waits for it was cancelled
+                self._make_way()
                 await asyncio.wait((task,))
-            self._aside = None
         return not task.cancelled() and task.result() is None
 
     @asynccontextmanager
@@ -188,8 +189,7 @@ class Admission:
         entrance = asyncio.Event()
         self._waiting[wish.number] = (entrance, tell)
         self._line.arrive(wish)
-        if self._aside is not None:
-            self._aside.cancel()
+        self._make_way()
         try:
             self._admit()
             await entrance.wait()
@@ -206,6 +206,14 @@ class Admission:
             seen = wish.cost / seconds
             self._speed = seen if self._speed is None else self._speed + LEARNING * (seen - self._speed)
         self._admit()
+
+    def _make_way(self) -> None:
+        """End what is done in spare time. Once: a second cancellation would cut short how it ends its request."""
+        if self._aside is not None and not self._aside.cancelling():
+            self._aside.cancel()
+
+    def _end_aside(self, aside: asyncio.Task[None]) -> None:
+        self._aside = None
 
     def _admit(self) -> None:
         for number in self._line.admit(self._clock.now()):

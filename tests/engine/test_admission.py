@@ -301,6 +301,33 @@ class TestSpareTime:
             assert (before, aside.done()) == (False, True)
             assert not aside.result()
 
+    async def test_however_many_come_it_ends_in_order(self, clock: ManualClock) -> None:
+        """How it takes back its request is not cut short by the next one who comes, nor by the end of the bot."""
+        admission = Admission(POLICY, clock)
+        ending, ended = asyncio.Event(), asyncio.Event()
+
+        async def work() -> None:
+            try:
+                await never()
+            finally:
+                await ending.wait()
+                ended.set()
+
+        aside = asyncio.create_task(admission.in_spare_time(work))
+        await clock.settle()
+        for _ in range(2):
+            async with admission.place("u", SHORT, long=False, tell=ignore):
+                await clock.settle()
+        for _ in range(2):
+            aside.cancel()
+            await clock.settle()
+        assert admission.busy_aside
+        ending.set()
+        await clock.settle()
+
+        assert ended.is_set()
+        assert not admission.busy_aside
+
     @pytest.mark.parametrize("busy", ["a long prompt is read", "all places are taken"])
     async def test_it_is_not_begun_while(self, clock: ManualClock, busy: str) -> None:
         long = busy == "a long prompt is read"
