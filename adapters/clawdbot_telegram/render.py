@@ -48,9 +48,13 @@ FORMULA = re.compile(
 )
 """A formula, as the only group; or a "$" that is none, as in "$5-$10", which would lose its signs."""
 
-LESS, BRACKET, DOLLAR = "\ufdd0", "\ufdd1", "\ufdd2"
-"""Stand for "<", "[" and "$" while the converter works: it would take a tag, an address or a price for markup and drop
-it. No text has these signs."""
+SPOILER = re.compile(r"(\|\|(?=[^\s|])[^|\n*_~`\[\]]*(?<=\S)\|\|)|\|(?=\|)")
+"""Hidden text, as the only group; or bars that hide none, as in "a || b", after which the next such bars would."""
+
+LESS, BRACKET, DOLLAR, BAR = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
+"""Stand for "<", "[", "$" and "|" while the converter works: it would take a tag, an address, a price or an "or" for
+markup and drop it. No text has these signs."""
+SIGNS = str.maketrans({LESS: "<", BRACKET: "[", DOLLAR: "$", BAR: "|"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +105,10 @@ class Renderer:
         than the links that refer to it.
         """
         sound = SURROGATES.sub("\ufffd", _outdented(markdown))
-        hidden = FORMULA.sub(lambda found: found[1] or DOLLAR, ADDRESS.sub(BRACKET, TAG.sub(LESS, sound)))
+        hidden = SPOILER.sub(lambda found: found[1] or BAR, ADDRESS.sub(BRACKET, TAG.sub(LESS, sound)))
+        hidden = FORMULA.sub(lambda found: found[1] or DOLLAR, hidden)
         text, drawings = convert(hidden, config=self._config)
-        text = text.rstrip().replace(LESS, "<").replace(BRACKET, "[").replace(DOLLAR, "$")
+        text = text.rstrip().translate(SIGNS)
         end = utf16_len(text)
         return Drawn(text, tuple(_entity(one, end) for one in drawings if one.offset < end))
 

@@ -208,7 +208,7 @@ def marked(text: str, state: State) -> str:
     mark = {State.STOPPED: words.STOPPED_MARK, State.INTERRUPTED: words.INTERRUPTED_MARK}.get(state)
     if not shows(text):
         return mark or (words.FAILED if state is State.FAILED else words.EMPTY)
-    fence, _ = open_fence(text)
+    fence, _ = open_fence(text.rstrip())
     if fence is not None:
         text = f"{text.rstrip()}\n{fence.closing}"
     return text if mark is None else f"{text.rstrip()}\n\n{mark}"

@@ -61,9 +61,37 @@ def test_every_code_block_is_one_that_discord_knows(opening: str, drawn: str) ->
     assert render(f"{opening}\nx = 1\n{closing}\nafter") == f"{drawn}\nx = 1\n```\nafter"
 
 
-@pytest.mark.parametrize("line", ["    ```", "> ```", "``` x"])
+@pytest.mark.parametrize("line", ["    ```", "> ```", "``` x", "1. ```"])
 def test_a_marker_that_does_not_end_a_block_does_not_do_so_on_discord(line: str) -> None:
     assert render(f"```\n{line}\n```\nafter").count("```") == 2
+
+
+def test_three_backticks_in_a_sentence_begin_no_block() -> None:
+    """A pair of them around something does: that is how it is meant."""
+    assert "```" not in render("Write ``` before it.")
+    assert render("Write ```x``` there.") == "Write ```x``` there."
+
+
+def test_code_ends_with_its_quote() -> None:
+    assert render("> ```py\n> x = 1") == "> ```py\n> x = 1\n> ```"
+    assert render("> ```py\n> x = 1\nafter") == "> ```py\n> x = 1\n> ```\nafter"
+
+
+@pytest.mark.parametrize("text", ["a || b", "if a || b\nor c || d", "||", "|||"])
+def test_bars_in_a_text_hide_nothing(text: str) -> None:
+    """Discord takes all between two pairs of them for a spoiler, over lines too."""
+    drawn = render(text)
+    assert (drawn.replace("\u200b", ""), drawn.count("||")) == (text, 0)
+
+
+@pytest.mark.parametrize("text", ["It was ||the butler||.", "Write `a || b` or ``c || d``.", "```js\na || b\n```"])
+def test_spoilers_and_code_keep_their_bars(text: str) -> None:
+    assert render(text) == text
+
+
+@pytest.mark.parametrize("run", ["```", "````", "`````", "``````"])
+def test_every_run_of_backticks_in_code_is_broken(run: str) -> None:
+    assert render(f"```\n{run} x\n```").count("```") == 2
 
 
 def test_code_in_a_list_or_a_quote_stays_there() -> None:

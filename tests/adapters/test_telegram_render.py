@@ -151,6 +151,18 @@ def test_prices_and_names_keep_their_signs(renderer: Renderer, text: str) -> Non
     assert renderer.draw(text).text == text
 
 
+@pytest.mark.parametrize("text", ["a || b", "if a || b\n\nor c || d", "||", "|||| a", "||a\n\nb||"])
+def test_bars_in_a_text_hide_nothing(renderer: Renderer, text: str) -> None:
+    """The converter takes all between two pairs of them for a spoiler, over paragraphs and across other styles."""
+    drawn = renderer.draw(text)
+    assert (drawn.text, [entity.type for entity in drawn.entities if entity.type == "spoiler"]) == (text, [])
+
+
+def test_a_spoiler_is_hidden(renderer: Renderer) -> None:
+    (hidden,) = renderer.draw("It was ||the butler||.").entities
+    assert (hidden.type, hidden.offset, hidden.length) == ("spoiler", 7, 10)
+
+
 @pytest.mark.parametrize(
     ("formula", "text"), [("$x$", "x"), ("$a^2 + b^2 = c^2$", "a² + b² = c²"), ("$$x + y$$", "x + y")]
 )

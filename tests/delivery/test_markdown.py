@@ -239,4 +239,5 @@ def test_short_finished_text_is_shown(text: str) -> None:
 def test_code_block_that_the_model_left_open_is_closed() -> None:
     """Discord shows its marks instead of a block; the mark of a stopped answer would stand in it."""
     assert marked("```py\nx = 1", State.FINAL) == "```py\nx = 1\n```"
+    assert marked("> ```py\n> x = 1\n\n", State.FINAL) == "> ```py\n> x = 1\n> ```"
     assert marked("```py\nx = 1", State.STOPPED).startswith("```py\nx = 1\n```\n\n")
