@@ -61,7 +61,8 @@ class LiveReply:
         self._budgets = budgets
         self._clock = clock
         self._parts = Parts(reply, key=key, budgets=budgets, clock=clock, journal=journal or NoJournal(), posts=posts)
-        self._buckets = (reply.limits.edits, reply.limits.bot)
+        self._bot = reply.limits.bot
+        self._buckets = (reply.limits.edits, self._bot)
         self._layout = Layout(reply.limits, most_parts)
         self._growth = Growth(reply.limits.pace, clock.now())
         self._final = Final(self._layout, [], "")
@@ -182,11 +183,14 @@ class LiveReply:
         due = self._growth.due(lambda last: self._budgets.fair_at(self._buckets, last))
         if due > now:
             return due - now
+        urgency = self._growth.urgency(visible_yet=self._first_visible is not None)
+        # Whatever will be called: a crowd that waits for the bot's budget must not lay its texts out for nothing.
+        if (early := self._budgets.ready_at((self._bot,), urgency, now) - now) > 0:
+            return early
         frames = self._wanted()
         number = self._parts.differing(frames)
         if number is None:
             return inf
-        urgency = self._growth.urgency(visible_yet=self._first_visible is not None)
         if (early := self._parts.ready_at(number, frames[number], urgency) - now) > 0:
             return early
         await self._try(number, frames)

@@ -55,18 +55,18 @@ class _Ledger:
     """Calls that have not returned: the platform may count them as late as now."""
     closed_until: float = -inf
     streams: int = 0
-    told_at: float = -inf
-    """The moment that the latest of those who wait were told, before they were spread."""
-    told: int = 0
-    """How many were told it."""
+    told: dict[Urgency, tuple[float, int]] = field(default_factory=dict)
+    """The moment that those who wait were told last, and how many were told it."""
 
     def ready_at(self, urgency: Urgency, now: float) -> float:
         at = max((self._free_at(rate, urgency, now) for rate in self.rates), default=self.closed_until)
-        return at if at <= now else self._spread(at)
+        return at if at <= now else self._spread(at, urgency)
 
-    def _spread(self, at: float) -> float:
-        self.told, self.told_at = self.told + 1 if at == self.told_at else 1, at
-        return at if self.told <= AT_ONCE else at + self.told * GOLDEN % 1.0 * APART
+    def _spread(self, at: float, urgency: Urgency) -> float:
+        before, count = self.told.get(urgency, (at, 0))
+        count = count + 1 if before == at else 1
+        self.told[urgency] = (at, count)
+        return at if count <= AT_ONCE else at + count * GOLDEN % 1.0 * APART
 
     def _free_at(self, rate: Rate, urgency: Urgency, now: float) -> float:
         places = urgency.places(rate)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -75,6 +76,28 @@ async def test_frames_follow_the_pace(clock: ManualClock, play: Play, speak: Spe
     start = clock.now()
     await play(speak(reply, WORDS[:100]))
     assert times(reply, start) == [0.0, 0.4, 1.0, 2.0, 2.5]
+
+
+async def test_text_is_not_laid_out_while_the_bot_has_no_room(clock: ManualClock, live: Live) -> None:
+    """A thousand answers that wait for a few places a second must not be drawn for every place that comes back."""
+    drawn: list[str] = []
+
+    def fits(text: str) -> bool:
+        drawn.append(text)
+        return True
+
+    allowed = replace(limits(bot=(Rate(1, 30.0),)), fits=fits)
+    first, second = MemoryReply(clock, allowed), MemoryReply(clock, allowed)
+    async with live(first, key="a") as one, live(second, key="b") as other:
+        one.show("Hello")
+        await clock.settle()
+        drawn.clear()
+        other.show("Good evening")
+        await clock.advance(29.0)
+        before = list(drawn)
+        await clock.advance(2.0)
+    assert before == []
+    assert second.screen.texts == ["Good evening"]
 
 
 async def test_delays_of_a_busy_machine_do_not_add_up() -> None:
