@@ -147,14 +147,14 @@ class Sessions:
 
     def start(self, ticket: Ticket, work: Work, apologise: Work) -> asyncio.Task[None]:
         """Run ``work`` as the ticket's task; ``apologise`` when it fails in a way that nobody foresaw."""
-        task = asyncio.create_task(_guarded(work, apologise), name=f"answer to {ticket.message_id}")
+        task = asyncio.create_task(guarded(work, apologise), name=f"answer to {ticket.message_id}")
         self._tickets[ticket] = task
         task.add_done_callback(lambda _: self._leave(ticket))
         return task
 
     def spawn(self, work: Work, apologise: Work | None = None) -> asyncio.Task[None]:
         """Run something that is no answer: a command, a refusal, the taking in of an event."""
-        task = asyncio.create_task(_guarded(work, apologise))
+        task = asyncio.create_task(guarded(work, apologise))
         self._others.add(task)
         task.add_done_callback(self._others.discard)
         return task
@@ -207,6 +207,7 @@ async def survived(work: Awaitable[None]) -> bool:
     return True
 
 
-async def _guarded(work: Work, apologise: Work | None) -> None:
+async def guarded(work: Work, apologise: Work | None = None) -> None:
+    """Do ``work``, and ``apologise`` if it fails in a way that nobody foresaw: what a task of its own runs."""
     if not await survived(work()) and apologise is not None:
         await survived(apologise())

@@ -17,7 +17,7 @@ from clawdbot.engine.host import OpenedEngine, OpenEngine
 from clawdbot.engine.protocol import Engine, Request, Sampling
 from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import EngineError, StoreError
-from clawdbot.sessions import Sessions, survived
+from clawdbot.sessions import Sessions, guarded
 from clawdbot.store import Store
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Warming:
         self._style = style
         self._engine: Engine | None = None
         """The engine while it is open."""
-        self._reading: asyncio.Task[bool] | None = None
+        self._reading: asyncio.Task[None] | None = None
         """What is being read ahead, or was last."""
         self._lately: dict[str, float] = {}
         """When each conversation was last thought of, seconds of `Clock.now`; those of the last `PAUSE` alone."""
@@ -59,14 +59,14 @@ class Warming:
         self._lately = {key: at for key, at in self._lately.items() if now - at < PAUSE}
         if conversation not in self._lately:
             self._lately[conversation] = now
-            self._reading = asyncio.create_task(survived(self._read_history(self._engine, conversation)))
+            self._reading = asyncio.create_task(guarded(partial(self._read_history, self._engine, conversation)))
 
     @asynccontextmanager
     async def _opened(self, open_engine: OpenEngine) -> AsyncIterator[OpenedEngine]:
         async with open_engine() as engine:
             self._engine = engine
             # Not before the engine is handed out: a question that came while it started is not to wait for this.
-            self._reading = asyncio.create_task(survived(self._read_opening(engine)))
+            self._reading = asyncio.create_task(guarded(partial(self._read_opening, engine)))
             try:
                 yield engine
             finally:
@@ -80,8 +80,7 @@ class Warming:
             return
         try:
             made = await self._style.compose(engine, [], "")
-            # The cache keeps whole blocks alone: 16 tokens on a GPU, but 128 on a CPU, which is more than the usual
-            # system prompt has, so there nothing is read.
+            # The cache keeps whole blocks alone; a system prompt that fills none gains nothing.
             opening = made.tokens[: made.beginning - made.beginning % engine.info.cache_block]
             if opening and engine.info.cache_tokens and await self._read(engine, "the opening", opening):
                 self._reuse.share(engine, opening)

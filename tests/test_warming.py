@@ -2,22 +2,31 @@
 
 from collections.abc import Callable
 from math import inf
+from pathlib import Path
 
 import pytest
 
+from clawdbot.answering import Style
 from clawdbot.chat import Conversation, Person, Typing
 from clawdbot.config import AnswerSettings
+from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.host import FIRST_PAUSE
-from clawdbot.engine.protocol import Request
-from clawdbot.testing.engine import INFO, Script
+from clawdbot.engine.protocol import Request, Sampling
+from clawdbot.engine.reuse import Reuse
+from clawdbot.sessions import Capacity, Sessions
+from clawdbot.store import open_store
+from clawdbot.testing.clock import ManualClock
+from clawdbot.testing.engine import INFO, Script, ScriptedEngine, opened
 from clawdbot.testing.memory import MemoryReply
 from clawdbot.testing.rig import ADA, EVE, Rig, echo, question
-from clawdbot.warming import PAUSE
+from clawdbot.warming import PAUSE, Warming
 
 NewRig = Callable[..., Rig]
 
 KIND = AnswerSettings(system_prompt="Be kind. " * 50)
 LONG = "Tell me about herons. " * 20
+LONG_OPENING = "Be kind. " * (INFO.step_budget // 9 + 20)
+"""Takes more than one step by itself."""
 
 
 def ahead(bot: Rig) -> list[Request]:
@@ -93,15 +102,48 @@ async def test_a_question_does_not_wait_for_the_system_prompt(rig: NewRig) -> No
 
 async def test_what_all_prompts_begin_with_makes_none_of_them_long(rig: NewRig) -> None:
     """A short question in a new conversation enters although a long one is being read."""
-    bot = rig(endless_when_long, answers=AnswerSettings(system_prompt="Be kind. " * 150))
+    bot = rig(endless_when_long, answers=AnswerSettings(system_prompt=LONG_OPENING))
     async with bot.running():
         await bot.rest()
-        bot.platform.say("x" * 2000, chat=1)
+        bot.platform.say("x" * 3000, chat=1)
         await bot.rest()
         answer = bot.platform.say("Hello", chat=2)
         await bot.advance(0.5)
 
         assert answer.screen.texts == ["Yes."]
+
+
+async def test_a_question_that_comes_first_reads_it_for_all(rig: NewRig) -> None:
+    """Such as one that waited for the engine: nothing is read ahead then, but later ones find it in the cache."""
+    bot = rig(
+        lambda request: (endless if request.id.startswith("ahead/") else endless_when_long)(request),
+        answers=AnswerSettings(system_prompt=LONG_OPENING),
+    )
+    bot.loaded.clear()
+    async with bot.running():
+        bot.platform.say("Hello", chat=1)
+        await bot.rest()
+        bot.loaded.set()
+        await bot.idle()
+        bot.platform.say("x" * 3000, chat=2)
+        await bot.rest()
+        answer = bot.platform.say("Hello", chat=3)
+        await bot.advance(0.5)
+
+        assert answer.screen.texts == ["Yes."]
+
+
+async def test_an_engine_that_is_gone_at_once_is_not_read_to(clock: ManualClock, tmp_path: Path) -> None:
+    """Nothing stays behind: Python would warn of a coroutine that never began."""
+    admission, engine = Admission(Policy(1, 1, 1.0), clock), ScriptedEngine(echo, clock)
+    style = Style(KIND.system_prompt, Sampling(10), history_share=0.5, most_messages=8)
+    async with open_store(tmp_path / "clawdbot.sqlite3", clock) as store:
+        sessions = Sessions(Capacity(1, 1, 1, 1), clock)
+        warming = Warming(store=store, sessions=sessions, admission=admission, reuse=Reuse(), clock=clock, style=style)
+        async with warming.around(lambda: opened(engine))():
+            pass
+
+    assert engine.requests == []
 
 
 def endless_when_long(request: Request) -> Script:

@@ -21,8 +21,8 @@ class Reuse:
         self._most = conversations
         self._engine: Engine | None = None
         """The engine whose cache this is about."""
-        self._opening = array("i")
-        """What every prompt begins with, as far as the engine has read it."""
+        self._latest = array("i")
+        """What was read last, of whatever conversation: it begins with what every prompt begins with."""
         self._read: OrderedDict[str, array[int]] = OrderedDict()
         """By conversation, the least recently used first."""
 
@@ -31,28 +31,36 @@ class Reuse:
         self._follow(engine)
         tokens = array("i", prompt)
         own = common_prefix(self._read.get(conversation, array("i")), tokens)
-        return len(tokens) - max(common_prefix(self._opening, tokens), min(own, self._room_for(conversation)))
+        return len(tokens) - max(self._opening_of(tokens), min(own, self._room_for(conversation)))
 
     def remember(self, engine: Engine, conversation: str, prompt: Sequence[int], answer: Sequence[int]) -> None:
         """``engine`` has read and written these; what an engine did that is gone by now counts for nothing."""
         if engine is not self._engine:
             return
-        self._read[conversation] = array("i", prompt) + array("i", answer)
+        self._latest = array("i", prompt)
+        self._read[conversation] = self._latest + array("i", answer)
         self._read.move_to_end(conversation)
         if len(self._read) > self._most:
             self._read.popitem(last=False)
 
     def share(self, engine: Engine, opening: Sequence[int]) -> None:
-        """``engine`` has read what every prompt begins with; every prompt keeps that in use."""
+        """``engine`` has read what every prompt begins with."""
         self._follow(engine)
-        self._opening = array("i", opening)
+        self._latest = array("i", opening)
 
     def _follow(self, engine: Engine) -> None:
         """Forget what another engine has read: a new one begins with an empty cache."""
         if engine is not self._engine:
             self._engine = engine
-            self._opening = array("i")
+            self._latest = array("i")
             self._read.clear()
+
+    def _opening_of(self, tokens: "array[int]") -> int:
+        """How many of ``tokens`` are there whoever asks: every prompt keeps them in use."""
+        if self._engine is None or not self._engine.info.cache_tokens:
+            return 0
+        same = common_prefix(self._latest, tokens)
+        return same - same % self._engine.info.cache_block
 
     def _room_for(self, conversation: str) -> int:
         """How many tokens of a conversation's last prompt the cache can still hold, after all that came later."""

@@ -13,8 +13,9 @@ from clawdbot.testing.engine import INFO, Script, ScriptedEngine
 
 
 def engine_with(cache: int) -> ScriptedEngine:
-    """An engine whose prefix cache holds so many tokens."""
-    return ScriptedEngine(lambda request: Script([]), ManualClock(), replace(INFO, cache_tokens=cache))
+    """An engine whose prefix cache holds so many tokens, two in a block."""
+    info = replace(INFO, cache_tokens=cache, cache_block=2)
+    return ScriptedEngine(lambda request: Script([]), ManualClock(), info)
 
 
 @pytest.fixture
@@ -43,20 +44,14 @@ def test_a_follow_up_costs_only_what_is_new(engine: ScriptedEngine) -> None:
     assert (before, reuse.uncached(engine, "a", [1, 2, 3, 4, 5, 6, 7])) == (3, 2)
 
 
-def test_another_conversation_has_read_nothing(engine: ScriptedEngine) -> None:
-    """A prefix belongs to its conversation."""
-    reuse = Reuse()
-    reuse.uncached(engine, "a", [1, 2, 3])
-    reuse.remember(engine, "a", [1, 2, 3], [])
-
-    assert reuse.uncached(engine, "b", [1, 2, 3]) == 3
-
-
 def test_what_every_prompt_begins_with_is_read_once_for_all(engine: ScriptedEngine) -> None:
+    """Before anybody asks, or with the first question; of it the cache keeps whole blocks, here of two tokens."""
     reuse = Reuse()
     reuse.share(engine, [9, 9])
+    ahead = reuse.uncached(engine, "a", [9, 9, 1])
+    reuse.remember(engine, "a", [9, 9, 9, 1, 1, 1], [2])
 
-    assert reuse.uncached(engine, "a", [9, 9, 1]) == 1
+    assert (ahead, reuse.uncached(engine, "b", [9, 9, 9, 3, 3, 3])) == (1, 4)
 
 
 def test_a_trimmed_prompt_costs_all_after_the_trim(engine: ScriptedEngine) -> None:
@@ -100,8 +95,9 @@ def test_an_engine_without_a_prefix_cache_reads_everything_every_time() -> None:
 def test_it_remembers_only_so_many(engine: ScriptedEngine) -> None:
     """The least recently used conversation is forgotten."""
     reuse = Reuse(conversations=2)
-    for name in "abc":
-        reuse.uncached(engine, name, [1, 2])
-        reuse.remember(engine, name, [1, 2], [])
+    prompts = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
+    for name, prompt in prompts.items():
+        reuse.uncached(engine, name, prompt)
+        reuse.remember(engine, name, prompt, [])
 
-    assert [reuse.uncached(engine, name, [1, 2]) for name in "abc"] == [2, 0, 0]
+    assert [reuse.uncached(engine, name, prompt) for name, prompt in prompts.items()] == [2, 0, 0]
