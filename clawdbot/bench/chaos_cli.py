@@ -18,7 +18,17 @@ from clawdbot.bench.options import JsonOption, SeedOption
 if TYPE_CHECKING:
     from clawdbot.bench.chaos_tally import Tally
 
-FIGURES = ("answers", "lost", "duplicated", "wrong_text", "unmarked", "ambiguous_sends", "cut_short", "engines_left")
+FIGURES = (
+    "answers",
+    "lost",
+    "duplicated",
+    "wrong_text",
+    "unmarked",
+    "ambiguous_sends",
+    "cut_short",
+    "early_calls",
+    "engines_left",
+)
 Tell = Callable[[int], None]
 
 

@@ -4,6 +4,9 @@ import logging
 
 from clawdbot.errors import ClawdBotError
 
+SHOWN = 3
+"""So many of them are shown; the others are likely to say the same."""
+
 
 class Unforeseen(logging.StreamHandler):  # type: ignore[type-arg]
     """Shows errors of the bot with an exception that is none of this project's; ``count`` says how many there were."""
@@ -20,9 +23,10 @@ class Unforeseen(logging.StreamHandler):  # type: ignore[type-arg]
         return ours and error is not None and not isinstance(error, ClawdBotError)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show and count it."""
+        """Count it, and show the first ones."""
         self.count += 1
-        super().emit(record)
+        if self.count <= SHOWN:
+            super().emit(record)
 
 
 def listen() -> Unforeseen:

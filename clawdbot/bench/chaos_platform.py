@@ -65,7 +65,7 @@ class Platform:
         self.unanswered_sends: Counter[str] = Counter()
         """By message id: sends that had their effect and whose answer never came."""
         self.early = 0
-        """Calls to a bucket that had been closed at an earlier time, as the bot knew."""
+        """Calls to a bucket that had been closed at an earlier time, also by a bot that died since."""
         self.line: Line | None = None
         """The bot that is connected."""
         self._random = random
@@ -95,8 +95,6 @@ class Platform:
     def connect(self, line: "Line") -> None:
         """A bot listens; what was not confirmed is delivered again."""
         self.line = line
-        # Limits are known to the bot that met them alone.
-        self._closed = {bucket: (self.clock.now(), until) for bucket, (_, until) in self._closed.items()}
         for message in self._unconfirmed.values():
             line.hand(message)
 

@@ -30,6 +30,8 @@ class Tally:
     ambiguous_sends: int = 0
     cut_short: int = 0
     """Answers that say themselves that they are not all; no fault."""
+    early_calls: int = 0
+    """Calls that the platform had asked not to make yet; counted in virtual time."""
     engines_left: int = 0
     """Engine processes that outlived their bot."""
     faults: Mapping[str, int] = field(default_factory=dict)
@@ -52,6 +54,7 @@ class Tally:
             self.unmarked + other.unmarked,
             self.ambiguous_sends + other.ambiguous_sends,
             self.cut_short + other.cut_short,
+            self.early_calls + other.early_calls,
             self.engines_left + other.engines_left,
             Counter(self.faults) + Counter(other.faults),
             self.suspects + other.suspects,
@@ -67,6 +70,7 @@ class Tally:
             "unmarked": self.unmarked,
             "ambiguous_sends": self.ambiguous_sends,
             "cut_short": self.cut_short,
+            "early_calls": self.early_calls,
             "engines_left": self.engines_left,
             "faults": dict(sorted(self.faults.items())),
             "suspects": list(self.suspects),

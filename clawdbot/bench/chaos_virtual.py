@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from random import seed as seed_all
 
 from clawdbot.app import App, open_app, serve
 from clawdbot.bench.chaos_judge import Shown, Truth, judge
@@ -47,6 +48,7 @@ async def run_virtual(
     """Play ``answers`` questions in a `VirtualLoop`; ``rate`` of the calls and events go wrong."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop), "virtual time needs its own loop"
+    seed_all(seed)  # the jitter of the bot's own retries comes from there
     clock = VirtualClock()
     platforms = [_platform(kind, clock, Random(f"{seed}/{kind.flavour}"), rate) for kind in kinds]
     cast = _cast(answers, seed, platforms)
@@ -208,7 +210,7 @@ class _Stage:
             faults += platform.counted
             for question in (one for chat in self._cast[platform.kind.flavour] for one in chat):
                 judged.append(_judge(platform, question))
-        return count(judged, faults)
+        return count(judged, faults) + Tally(early_calls=sum(platform.early for platform in self._platforms))
 
     async def _converse(self, platform: Platform, chat: int, questions: Sequence[Asked]) -> None:
         random = Random(f"{self._seed}/{platform.kind.flavour}/{chat}")
