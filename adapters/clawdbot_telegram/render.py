@@ -40,8 +40,11 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 TAG = re.compile(r"<(?=[A-Za-z/!?](?!\w*://))")
 """The beginning of an HTML tag, but not of a link in angle brackets."""
 
-ADDRESS = re.compile(r"\[(?=\]\(|[^\[\]\n]+\]:)")
-"""The beginning of a link without a text, or of an address that links elsewhere refer to: "[1]: address"."""
+EMPTY_LINK = re.compile(r"\[(?=\]\()")
+"""The beginning of a link without a text."""
+
+ADDRESS = re.compile(r"\](?=:)")
+"""Part of an address that links elsewhere refer to: "[1]: address"."""
 
 FORMULA = re.compile(
     r"(\$\$[^$]*[^$\s][^$]*\$\$|\$(?=[^\s$])(?:[^$\n]*[\\^_{}=][^$\n]*|[A-Za-z]\w?)(?<!\s)\$(?![\w$]))|\$"
@@ -51,10 +54,10 @@ FORMULA = re.compile(
 SPOILER = re.compile(r"(\|\|(?=[^\s|])[^|\n*_~`\[\]]*(?<=\S)\|\|)|\|(?=\|)")
 """Hidden text, as the only group; or bars that hide none, as in "a || b", after which the next such bars would."""
 
-LESS, BRACKET, DOLLAR, BAR = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
-"""Stand for "<", "[", "$" and "|" while the converter works: it would take a tag, an address, a price or an "or" for
-markup and drop it. No text has these signs."""
-SIGNS = str.maketrans({LESS: "<", BRACKET: "[", DOLLAR: "$", BAR: "|"})
+LESS, OPENING, CLOSING, DOLLAR, BAR = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3", "\ufdd4"
+"""Stand for signs while the converter works: it would take a tag, an address, a price or an "or" for markup and drop
+it. No text has these signs."""
+SIGNS = str.maketrans({LESS: "<", OPENING: "[", CLOSING: "]", DOLLAR: "$", BAR: "|"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +108,17 @@ class Renderer:
         than the links that refer to it.
         """
         sound = SURROGATES.sub("\ufffd", _outdented(markdown))
-        hidden = SPOILER.sub(lambda found: found[1] or BAR, ADDRESS.sub(BRACKET, TAG.sub(LESS, sound)))
-        hidden = FORMULA.sub(lambda found: found[1] or DOLLAR, hidden)
-        text, drawings = convert(hidden, config=self._config)
+        text, drawings = convert(_guarded(sound), config=self._config)
         text = text.rstrip().translate(SIGNS)
         end = utf16_len(text)
         return Drawn(text, tuple(_entity(one, end) for one in drawings if one.offset < end))
+
+
+def _guarded(markdown: str) -> str:
+    """``markdown`` with `SIGNS` for what the converter should leave as it is written."""
+    guarded = ADDRESS.sub(CLOSING, EMPTY_LINK.sub(OPENING, TAG.sub(LESS, markdown)))
+    guarded = SPOILER.sub(lambda found: found[1] or BAR, guarded)
+    return FORMULA.sub(lambda found: found[1] or DOLLAR, guarded)
 
 
 def _outdented(markdown: str) -> str:

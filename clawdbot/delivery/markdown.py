@@ -191,7 +191,8 @@ def _characters(text: str) -> Iterator[str]:
     for line in lines(text):
         after = step(fence, line)
         if after is fence:
-            yield from filter(_seen, line if fence else _MARKERS.sub("", line))
+            quoted = fence is None or fence.depth
+            yield from filter(_seen, _MARKERS.sub("", line) if quoted else line)
         fence = after
 
 

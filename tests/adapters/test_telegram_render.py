@@ -129,6 +129,8 @@ def test_tags_in_code_are_shown_too(renderer: Renderer, code: str) -> None:
         "[1]: https://example.org",
         "See [the page][1].\n\n[1]: https://example.org 'Herons'",
         "> [1]: https://example.org",
+        "[\n[1]: https://example.org",
+        "[the\npage]: https://example.org",
         "- [page]:\n  https://example.org",
         "[](https://example.org)",
         "![](https://example.org)",

@@ -224,7 +224,7 @@ def test_characters_that_a_reader_sees_are_counted_to_two(text: str, count: int)
     assert showable(text) == count
 
 
-@pytest.mark.parametrize("text", ["", "```", "> ", "-", "1.", "***", "```py\n```", "\n\n"])
+@pytest.mark.parametrize("text", ["", "```", "> ", "-", "1.", "***", "```py\n```", "\n\n", "> ```\n>\n> ```"])
 def test_finished_text_that_shows_nothing_is_told_from_one_that_does(text: str) -> None:
     assert not shows(text)
     assert marked(text, State.FINAL) == EMPTY
