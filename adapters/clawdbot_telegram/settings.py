@@ -53,7 +53,7 @@ class ChatLimits(Section):
 class PrivateLimits(ChatLimits):
     """Telegram's FAQ: no more than one message a second in a chat, short bursts allowed. A little less, for jitter."""
 
-    rates: Rates = ((3, 1.1), (7, 5.2), (34, 30.5))
+    rates: Rates = ((3, 1.1), (8, 5.2), (34, 30.5))
     first: tuple[NonNegativeFloat, ...] = (0.4, 0.8)
     by_age: Corners = ((0.0, 1.0), (28.0, 1.0), (30.0, 1.4), (60.0, 3.0))
     """One a second for as long as most answers take: what slows down from the start trails a bot that does not."""
