@@ -1,30 +1,20 @@
-"""The bot's core on platforms in memory, in virtual time: calls fail, connections drop, the bot is killed and started.
-
-A kill is what the platform and the disk see of one: at some moment no call has an effect any more, and the next life
-begins with the database as it was then.
-"""
+"""The bot's core on platforms in memory, in virtual time: people ask, calls fail, connections drop, bots are killed."""
 
 import asyncio
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from random import Random
 from random import seed as seed_all
 
-from clawdbot.app import App, open_app, serve
 from clawdbot.bench.chaos_judge import Shown, Truth, judge
+from clawdbot.bench.chaos_lives import Lives
 from clawdbot.bench.chaos_plan import Asked, FaultDraw, draw_question
-from clawdbot.bench.chaos_platform import KINDS, METHODS, Kind, Line, Platform
+from clawdbot.bench.chaos_platform import KINDS, METHODS, Kind, Platform
 from clawdbot.bench.chaos_tally import Judged, Tally, count
-from clawdbot.bench.chaos_time import Player, VirtualClock, VirtualLoop
-from clawdbot.bench.trace import asked
+from clawdbot.bench.chaos_time import VirtualClock, VirtualLoop
 from clawdbot.chat import Frame
 from clawdbot.clock import first_of
-from clawdbot.config import Allowed, AnswerSettings, SessionSettings, Settings, StoreSettings
-from clawdbot.engine.protocol import Request
-from clawdbot.testing.engine import Script, ScriptedEngine, opened
 from clawdbot.testing.faults import Faults
 
 IN_A_CHAT = 10
@@ -52,13 +42,12 @@ async def run_virtual(
     clock = VirtualClock()
     platforms = [_platform(kind, clock, Random(f"{seed}/{kind.flavour}"), rate) for kind in kinds]
     cast = _cast(answers, seed, platforms)
-    life = _Lives(
-        platforms, clock, loop, {one.number: one for part in cast.values() for ones in part for one in ones}, folder
-    )
-    stage = _Stage(platforms, cast, life, clock, seed, progress)
-    await life.start()
-    await life.player.play(stage.perform())
-    await life.end()
+    known = {one.number: one for chats in cast.values() for chat in chats for one in chat}
+    lives = Lives(platforms, clock, loop, known, folder)
+    stage = _Stage(platforms, cast, lives, clock, seed, progress)
+    await lives.start()
+    await lives.player.play(stage.perform())
+    await lives.end()
     return stage.tally()
 
 
@@ -80,93 +69,6 @@ def _cast(answers: int, seed: int, platforms: Sequence[Platform]) -> dict[str, l
     return cast
 
 
-class _Lives:
-    """The bot, from one kill to the next."""
-
-    def __init__(
-        self,
-        platforms: Sequence[Platform],
-        clock: VirtualClock,
-        loop: VirtualLoop,
-        questions: dict[int, Asked],
-        folder: Path,
-    ) -> None:
-        self.player = Player(clock, loop, self._flush)
-        self.kills = 0
-        self._platforms = platforms
-        self._clock = clock
-        self._questions = questions
-        self._folder = folder
-        self._app: App | None = None
-        self._lines: dict[str, Line] = {}
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        """Start the bot on the database of its last life; returns when it listens on every platform."""
-        async with self.player.paused():
-            self._lines = {platform.kind.flavour: Line(platform) for platform in self._platforms}
-            self._task = task = asyncio.create_task(self._live())
-            listening = asyncio.gather(*(line.online.wait() for line in self._lines.values()))
-            await asyncio.wait((task, listening), return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                listening.cancel()
-                task.result()
-
-    async def kill(self) -> None:
-        """End the bot as a kill does: at once, with nothing said to anybody."""
-        async with self.player.paused():
-            before, self.kills = self._database, self.kills + 1
-            with closing(sqlite3.connect(before)) as source, closing(sqlite3.connect(self._database)) as copy:
-                source.backup(copy)
-            for line in self._lines.values():
-                line.cut()
-            await self.end()
-            before.unlink()
-
-    async def end(self) -> None:
-        """Clear away what is left of this life."""
-        if self._task is not None:
-            self._task.cancel()
-            async with asyncio.timeout(60):
-                await asyncio.wait({self._task})
-
-    async def idle(self) -> None:
-        """Return when the bot has nothing to do."""
-        if self._app is not None:
-            await self._app.sessions.idle()
-
-    async def _flush(self) -> None:
-        if self._app is not None:
-            store = self._app.store
-            await asyncio.gather(store.history("nobody's", ""), store.first_refusal("nobody's", 0))
-
-    @property
-    def _database(self) -> Path:
-        return self._folder / f"life-{self.kills}.sqlite3"
-
-    async def _live(self) -> None:
-        engine = ScriptedEngine(self._script, self._clock)
-        settings = self._settings()
-        async with open_app(settings, lambda: opened(engine), self._clock, lambda timing: None) as app:
-            self._app = app
-            try:
-                await serve(app, self._lines, self._clock, asyncio.Event(), settings.sessions.drain)
-            finally:
-                self._app = None
-
-    def _script(self, request: Request) -> Script:
-        return self._questions[asked(request.prompt)].script
-
-    def _settings(self) -> Settings:
-        everybody = frozenset(range(1, len(self._questions) + 1))
-        return Settings(
-            answers=AnswerSettings(system_prompt=""),
-            sessions=SessionSettings(concurrent=256, waiting=1024, queue=IN_A_CHAT),
-            access={platform.kind.flavour: Allowed(users=everybody) for platform in self._platforms},
-            store=StoreSettings(path=self._database),
-        )
-
-
 class _Stage:
     """People ask in many chats at once, while connections drop and the bot is killed."""
 
@@ -174,7 +76,7 @@ class _Stage:
         self,
         platforms: Sequence[Platform],
         cast: dict[str, list[list[Asked]]],
-        lives: _Lives,
+        lives: Lives,
         clock: VirtualClock,
         seed: int,
         progress: Progress,
@@ -250,12 +152,16 @@ class _Stage:
         return not self._over.is_set()
 
 
+def excused(platform: Platform, name: str) -> int:
+    """How many copies the answer to a message may have: none where a repetition is recognised."""
+    return 0 if platform.kind.remembers else platform.unanswered_sends[name]
+
+
 def _judge(platform: Platform, question: Asked) -> Judged:
     name = str(question.number)
     screen = [_shown(frame) for frame in platform.replies[name].screen.frames]
     verdict = judge(Truth(question.answer, question.whole), screen)
-    excused = 0 if platform.kind.remembers else platform.unanswered_sends[name]
-    return Judged(f"{platform.kind.flavour} {name}", verdict, excused)
+    return Judged(f"{platform.kind.flavour} {name}", verdict, excused(platform, name))
 
 
 def _shown(frame: Frame) -> Shown:
