@@ -21,6 +21,7 @@ from clawdbot.engine.host import EngineHost, OpenEngine
 from clawdbot.engine.protocol import Sampling
 from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import AdapterError, Unauthorized
+from clawdbot.gate import Gate
 from clawdbot.latency import Timing
 from clawdbot.ops.meter import Meter
 from clawdbot.sessions import Capacity, Sessions
@@ -57,11 +58,13 @@ async def open_app(
     async with AsyncExitStack() as stack:
         keep = settings.store.keep_days or float("inf")
         store = await stack.enter_async_context(open_store(settings.store.path, clock, keep_days=keep))
+        gate = Gate(Access(settings.access), settings.quota, store.access, clock)
+        await gate.open()
         sessions = Sessions(_capacity(settings), clock)
         style, admission, reuse = _style(settings), Admission(_policy(settings), clock), Reuse()
         warming = Warming(store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, style=style)
         host = EngineHost(warming.around(open_engine), clock)
-        budgets = Budgets()
+        budgets, meter = Budgets(), Meter(os.getpid(), clock)
         answering = Answering(
             store=store,
             host=host,
@@ -76,8 +79,8 @@ async def open_app(
         bot = Bot(
             store=store,
             sessions=sessions,
-            access=Access(settings.access),
-            commands=Commands(store=store, host=host, sessions=sessions, clock=clock, meter=Meter(os.getpid(), clock)),
+            gate=gate,
+            commands=Commands(store=store, gate=gate, host=host, sessions=sessions, clock=clock, meter=meter),
             answering=answering,
             warming=warming,
             budgets=budgets,

@@ -7,14 +7,16 @@ from functools import partial
 from typing import assert_never
 
 from clawdbot import words
-from clawdbot.access import Access
+from clawdbot.access import Reason
 from clawdbot.answering import Answering, Asked
 from clawdbot.chat import Adapter, CatchesUp, Deleted, Edited, Event, Message, Person, Pressed, Reply, Typing
 from clawdbot.clock import Clock
-from clawdbot.commands import Commands, Said, called, may_stop
+from clawdbot.commands import Commands, Said, argument, called, may_stop
 from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import StoreError
-from clawdbot.notices import Notices, too_busy
+from clawdbot.gate import Gate
+from clawdbot.notices import Notices, over_quota, too_busy
+from clawdbot.quota import Reached
 from clawdbot.resuming import Resuming
 from clawdbot.sessions import Sessions, Ticket
 from clawdbot.store import Question, Store
@@ -31,7 +33,7 @@ class Bot:
         *,
         store: Store,
         sessions: Sessions,
-        access: Access,
+        gate: Gate,
         commands: Commands,
         answering: Answering,
         warming: Warming,
@@ -43,7 +45,7 @@ class Bot:
         """``longest_question`` is in characters, ``oldest_question`` in seconds since it was posted or received."""
         self._store = store
         self._sessions = sessions
-        self._access = access
+        self._gate = gate
         self._commands = commands
         self._answering = answering
         self._warming = warming
@@ -73,7 +75,7 @@ class Bot:
             case Deleted():
                 self._stop_answer_to(event.conversation.key, event.message_id)
             case Typing():
-                if self._access.may_talk(event.by, event.conversation):
+                if self._gate.decide(event.by, event.conversation).allowed:
                     self._warming.expect(event.conversation.key)
             case Edited():
                 pass
@@ -94,17 +96,33 @@ class Bot:
         """Decide what a message is; returns when it is durable and its answer is under way."""
         if self._stale(message):
             log.warning("left a message of %s unanswered: it is too old", message.conversation.key)
-        elif not self._access.may_talk(message.author, message.conversation):
-            await self._refuse_stranger(message, reply)
-        elif name := called(message.text):
+            return
+        reason = self._gate.decide(message.author, message.conversation)
+        if not reason.allowed:
+            await self._meet_stranger(reason, message, reply)
+            return
+        if name := called(message.text):
             if await self._claim(message):
                 work = partial(self._command, name, message, reply)
                 self._sessions.spawn(work, partial(self._notices.apologise, message, reply))
-        elif refusal := self._refusal(message):
-            if await self._claim(message):
-                self._refuse(refusal, message, reply)
         else:
-            await self._accept(message, reply)
+            await self._weigh(message, reply)
+        await self._gate.note_admitted(message.author, message.conversation, reason)
+
+    async def _weigh(self, message: Message, reply: Reply) -> None:
+        """Take a question in unless it is too much, for its author or for the bot."""
+        try:
+            async with self._gate.counting(message) as over:
+                if over is not None:
+                    await self._tell_quota(over, message, reply)
+                elif refusal := self._refusal(message):
+                    if await self._claim(message):
+                        self._refuse(refusal, message, reply)
+                else:
+                    await self._accept(message, reply)
+        except StoreError:
+            log.exception("it is not known how much somebody has asked already")
+            self._say(Said(words.NOT_KEPT), message, reply)
 
     def _stale(self, message: Message) -> bool:
         return message.sent_at is not None and self._clock.wall() - message.sent_at > self._oldest_question
@@ -156,21 +174,35 @@ class Bot:
             self._refusing.add(same)
             self._say(refusal, message, reply).add_done_callback(lambda _: self._refusing.discard(same))
 
-    async def _refuse_stranger(self, message: Message, reply: Reply) -> None:
+    async def _tell_quota(self, over: Reached, message: Message, reply: Reply) -> None:
+        """Say that a limit is reached, once as long as it is: a limited person's messages cost the platform nothing."""
+        if await self._claim(message) and await self._gate.first_notice(message, over):
+            self._say(over_quota(over, self._clock.wall()), message, reply)
+
+    async def _meet_stranger(self, reason: Reason, message: Message, reply: Reply) -> None:
+        """Let somebody in who has a code, and refuse all others: a wrong code is answered as anything else is."""
+        code = argument(message.text) if called(message.text) == "pair" else ""
+        if code and await self._claim(message) and await self._gate.redeem(message, code):
+            self._say(Said(words.PAIRED, private=True), message, reply)
+        else:
+            await self._refuse_stranger(reason, message, reply)
+
+    async def _refuse_stranger(self, reason: Reason, message: Message, reply: Reply) -> None:
         platform, person = message.conversation.platform, message.author
         # Every time: that is where the owner finds the numbers of people and groups.
         log.warning("refused %s user %d in %s", platform, person.id, message.conversation.key)
         if await self._store.first_refusal(platform, person.id):
             self._say(Said(words.REFUSED.format(id=person.id), private=True), message, reply)
+        await self._gate.note_refused(person, message.conversation, reason)
 
     async def _command(self, name: str, message: Message, reply: Reply) -> None:
-        admin = self._access.is_admin(message.conversation.platform, message.author)
+        admin = self._gate.is_admin(message.conversation.platform, message.author)
         await self._notices.tell(await self._commands.run(name, message, admin=admin), message, reply)
 
     def _press(self, event: Pressed, reply: Reply) -> None:
-        if not self._access.may_talk(event.by, event.conversation):
+        if not self._gate.decide(event.by, event.conversation).allowed:
             return
-        admin = self._access.is_admin(event.conversation.platform, event.by)
+        admin = self._gate.is_admin(event.conversation.platform, event.by)
         if event.control == "continue":
             work = partial(self._resuming.go_on, event, reply, admin=admin)
             self._sessions.spawn(work, partial(self._notices.explain, Said(words.FAILED, private=True), event, reply))

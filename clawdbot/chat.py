@@ -41,6 +41,8 @@ class Person:
     name: str
     owner: bool = False
     """Whether the adapter vouches that it is the bot's owner: they sit at the machine itself."""
+    roles: frozenset[int] = frozenset()
+    """The roles that they have where the event is from; only Discord's servers have any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +101,15 @@ Event = Message | Edited | Deleted | Pressed | Typing
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something that people can ask of the bot itself, as menus and /help show it. No platform draws an argument."""
+    """Something that people can ask of the bot itself, as menus and /help show it."""
 
     name: str
     """Lower case, without the slash."""
     about: str
     """What it does, in a few words: Discord takes 100 characters."""
     admins_only: bool = False
+    argument: str = ""
+    """What may be said behind the name, in a word, such as "code"; "" where nothing is looked at."""
 
 
 COMMANDS = (
@@ -113,6 +117,10 @@ COMMANDS = (
     Command("stop", "Stop the answer that is being written"),
     Command("help", "Say what this bot can do"),
     Command("latency", "Show where the time of the answers went (for admins)", admins_only=True),
+    Command("allow", "Let somebody talk to this bot, by number (for admins)", admins_only=True, argument="number"),
+    Command("deny", "Keep somebody out, by number (for admins)", admins_only=True, argument="number"),
+    Command("pair", "Use a code that an admin gave you (admins: make one)", admins_only=True, argument="code"),
+    Command("audit", "Show who was let in or refused (for admins)", admins_only=True),
 )
 """In the order of the menus. What they do is in `clawdbot.commands`."""
 

@@ -1,15 +1,19 @@
 """What people can ask of the bot itself, the same on every platform."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from clawdbot import words
+from clawdbot.audit import LENGTH, audit
 from clawdbot.chart import draw
 from clawdbot.chat import COMMANDS, File, Message
 from clawdbot.clock import Clock
 from clawdbot.engine.host import EngineHost
+from clawdbot.gate import Gate
 from clawdbot.ops.meter import Meter
+from clawdbot.pairing import LIFE
 from clawdbot.report import report
 from clawdbot.sessions import Sessions, Ticket
 from clawdbot.store import Store
@@ -32,11 +36,25 @@ def called(text: str) -> str:
     return name[1:].lower() if name.startswith("/") and name[1:].isidentifier() else ""
 
 
+def argument(text: str) -> str:
+    """What stands behind the name of the command that ``text`` calls."""
+    return "".join(text.split(maxsplit=1)[1:]).strip()
+
+
+def number(text: str) -> int | None:
+    """The number of a person, written as such or as Discord writes a mention; None when it is anything else."""
+    found = re.fullmatch(r"(?:<@!?)?([1-9][0-9]{0,18})>?", text)
+    return int(found[1]) if found and int(found[1]) < 2**63 else None
+
+
 class Commands:
     """What the commands do, and what they need for it."""
 
-    def __init__(self, *, store: Store, host: EngineHost, sessions: Sessions, clock: Clock, meter: Meter) -> None:
+    def __init__(
+        self, *, store: Store, gate: Gate, host: EngineHost, sessions: Sessions, clock: Clock, meter: Meter
+    ) -> None:
         self._store = store
+        self._gate = gate
         self._host = host
         self._sessions = sessions
         self._clock = clock
@@ -48,6 +66,7 @@ class Commands:
         if command is None:
             return Said(words.UNKNOWN_COMMAND.format(name=name), private=True)
         if command.admins_only and not admin:
+            await self._gate.note_refused(message.author, message.conversation, f"/{name}")
             return Said(words.ADMINS_ONLY, private=True)
         return await TABLE[name](self, message, admin)
 
@@ -84,12 +103,49 @@ class Commands:
         files = (File("latency.png", await asyncio.to_thread(draw, day, now)),) if day else ()
         return Said(text, files, private=True)
 
+    async def allow(self, message: Message, admin: bool) -> Said:
+        """Let somebody in."""
+        person = number(argument(message.text))
+        if person is None:
+            return Said(words.WHOM.format(name="allow"), private=True)
+        await self._gate.allow(person, message)
+        return Said(words.LET_IN.format(id=person), private=True)
+
+    async def deny(self, message: Message, admin: bool) -> Said:
+        """Keep somebody out, and end the answers that they wait for."""
+        person = number(argument(message.text))
+        if person is None:
+            return Said(words.WHOM.format(name="deny"), private=True)
+        if not await self._gate.deny(person, message):
+            return Said(words.ADMIN_STAYS.format(id=person), private=True)
+        for ticket in self._sessions.tickets:
+            if ticket.is_of(message.conversation.key, person):
+                ticket.stop()
+        return Said(words.KEPT_OUT.format(id=person), private=True)
+
+    async def pair(self, message: Message, admin: bool) -> Said:
+        """Make a code by which one person may talk in private; using one is the affair of those who may not yet."""
+        if not message.conversation.private:
+            return Said(words.IN_PRIVATE, private=True)
+        code = await self._gate.make_code(message)
+        return Said(words.CODE.format(code=code, minutes=round(LIFE / 60)), private=True)
+
+    async def audit(self, message: Message, admin: bool) -> Said:
+        """Show the last decisions about people; not in a group, where a platform may show them to all."""
+        if not message.conversation.private:
+            return Said(words.IN_PRIVATE, private=True)
+        return Said(audit(await self._gate.last(LENGTH)), private=True)
+
 
 TABLE: Mapping[str, Callable[[Commands, Message, bool], Awaitable[Said]]] = {
     "new": Commands.new,
     "stop": Commands.stop,
     "help": Commands.help,
     "latency": Commands.latency,
+    "allow": Commands.allow,
+    "deny": Commands.deny,
+    "pair": Commands.pair,
+    "audit": Commands.audit,
 }
 """What each of `COMMANDS` does; the last argument says whether the author is an admin."""
 

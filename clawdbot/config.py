@@ -97,10 +97,25 @@ class Allowed(Section):
     users: Ids = frozenset()
     guilds: Ids = frozenset()
     """Discord servers whose members may talk in them."""
+    roles: Ids = frozenset()
+    """Discord roles whose bearers may talk in the servers of those roles."""
     chats: Ids = frozenset()
     """Groups or channels whose members may talk in them."""
     admins: Ids = frozenset()
-    """Users who may talk everywhere and see /latency."""
+    """Users who may talk everywhere and use the commands for admins."""
+
+
+class Quota(Section):
+    """``[access.quota]``: the most that one person may have, admins apart; 0 sets no limit.
+
+    Hours and days are those of UTC.
+    """
+
+    messages_per_hour: int = Field(0, ge=0)
+    messages_per_day: int = Field(0, ge=0)
+    tokens_per_hour: int = Field(0, ge=0)
+    """Tokens that the engine has to read or writes for them; what its prefix cache serves does not count."""
+    tokens_per_day: int = Field(0, ge=0)
 
 
 class StoreSettings(Section):
@@ -110,7 +125,7 @@ class StoreSettings(Section):
         default_factory=lambda: platformdirs.user_data_path("clawdbot") / "clawdbot.sqlite3", strict=False
     )
     keep_days: int = Field(30, ge=0)
-    """Timings, events seen and the refs of posts that are older are removed at a start; 0 keeps them for good."""
+    """Timings, the audit, events seen and the refs of posts that are older are removed; 0 keeps them for good."""
 
 
 class LoggingSettings(Section):
@@ -135,6 +150,8 @@ class Settings(Section):
     answers: AnswerSettings = AnswerSettings()
     sessions: SessionSettings = SessionSettings()
     access: Mapping[str, Allowed] = {}
+    quota: Quota = Quota()
+    """``[access.quota]``."""
     store: StoreSettings = Field(default_factory=StoreSettings)
     adapters: Mapping[str, AdapterTable] = {}
     logging: LoggingSettings = LoggingSettings()
@@ -157,11 +174,12 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
         )
     table = _read(path)
     raw = table.pop("adapters", {})
+    quota = _quota(table, str(path))
     folder = path.absolute().parent
     settings = validate(Settings, table, source=str(path))
     store = settings.store.model_copy(update={"path": folder / settings.store.path.expanduser()})
     adapters = _adapters(raw, folder, environ, str(path))
-    return settings.model_copy(update={"store": store, "adapters": adapters})
+    return settings.model_copy(update={"store": store, "quota": quota, "adapters": adapters})
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -173,6 +191,15 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(str(path), f"is not UTF-8 text (byte {error.start}).") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(str(path), f"is not valid TOML: {error}.") from error
+
+
+def _quota(table: Mapping[str, Any], source: str) -> Quota:
+    """``[access.quota]``, taken out of ``table``: all others in ``[access]`` are platforms."""
+    if "quota" in table:
+        raise ConfigError(source, "quota is not a known setting; did you mean 'access.quota'?")
+    access = table.get("access")
+    raw = access.pop("quota", {}) if isinstance(access, dict) else {}
+    return validate(Quota, raw, source=source, at=("access", "quota"))
 
 
 def _adapters(raw: Any, folder: Path, environ: Mapping[str, str], source: str) -> dict[str, AdapterTable]:

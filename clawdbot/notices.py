@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from hashlib import blake2s
+from math import ceil
 
 from clawdbot import words
 from clawdbot.chat import Message, Pressed, Reply, State
@@ -11,6 +12,7 @@ from clawdbot.commands import Said
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import DeliveryError
+from clawdbot.quota import HOUR, Reached
 from clawdbot.sessions import Refusal
 
 log = logging.getLogger(__name__)
@@ -26,6 +28,14 @@ def key_of(message: Message) -> str:
 def too_busy(refusal: Refusal) -> Said:
     """Why a question is not taken."""
     return Said(_WHY[refusal.reason].format(waiting=refusal.waiting))
+
+
+def over_quota(over: Reached, now: float) -> Said:
+    """That somebody has reached a limit and when they can go on; ``now`` in seconds since the epoch."""
+    minutes = ceil((over.until - now) / 60)
+    wait = f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    window = "an hour" if over.until - over.since == HOUR else "a day"
+    return Said(words.QUOTA.format(window=window, wait=wait), private=True)
 
 
 class Notices:

@@ -3,6 +3,16 @@
 REFUSED = "I only talk to people I know. The owner of this bot can add you: your number here is {id}."
 """Said once to a stranger. The number lets them ask the owner."""
 
+PAIRED = "You may talk to me in private from now on."
+QUOTA = "That was all that I may do for one person in {window}. Please ask again in {wait}."
+"""Said once in each hour or day in which somebody reaches a limit."""
+LET_IN = "{id} may talk to me everywhere now. /deny takes that back."
+KEPT_OUT = "{id} may not talk to me any more, anywhere. /allow takes that back."
+ADMIN_STAYS = "{id} is an admin by my settings; that can be changed only there."
+WHOM = "Say whom: /{name} and somebody's number. A name is not enough."
+CODE = "`/pair {code}`\n\nWhoever sends me that in private within {minutes} minutes may talk to me there. Once."
+IN_PRIVATE = "Please ask me that in private."
+
 LOADING = "The model is still loading. Your question is kept and will be answered."
 RESTARTING = "The model had to be restarted. Your question is kept and will be answered."
 IN_LINE = "You are number {number} in line. Your question is kept and will be answered."

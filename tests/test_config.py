@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from clawdbot import plugins
-from clawdbot.config import Allowed, Settings, find, load
+from clawdbot.config import Allowed, Quota, Settings, find, load
 from clawdbot.errors import ConfigError
 from clawdbot.faults import validate
 
@@ -46,6 +46,11 @@ class TestWhatIsRead:
         settings = read(file, "[access.telegram]\nchats = [-100123]\nadmins = [7]")
 
         assert settings.access == {"telegram": Allowed(chats=frozenset({-100123}), admins=frozenset({7}))}
+
+    def test_quotas_are_those_of_all_platforms(self, file: Path) -> None:
+        settings = read(file, "[access.telegram]\n[access.quota]\ntokens_per_day = 9")
+
+        assert (settings.quota, set(settings.access)) == (Quota(tokens_per_day=9), {"telegram"})
 
     def test_relative_paths_start_at_the_files_folder(self, file: Path) -> None:
         assert read(file, '[store]\npath = "a/b.sqlite3"').store.path == file.parent / "a/b.sqlite3"
@@ -158,6 +163,10 @@ FAULTS = {
     "engine = 3": "engine = 3: it must be a table.",
     "[engin]": "engin is not a known setting; did you mean 'engine'?",
     "[access.discord]\nuser = [1]": "access.discord.user is not a known setting; did you mean 'users'?",
+    "[access.quota]\nmessages_per_hour = -1": "access.quota.messages_per_hour = -1: it must be at least 0.",
+    "[access.quota]\nmessages = 1": "access.quota.messages is not a known setting; did you mean 'messages_per_day'?",
+    "[access]\nquota = 1": "access.quota = 1: it must be a table.",
+    "[quota]\nmessages_per_hour = 1": "quota is not a known setting; did you mean 'access.quota'?",
     "[access.discord]\nusers = 1": "access.discord.users = 1: it must be a list in square brackets.",
     "[store]\npath = 3": "store.path = 3: it must be a path in quotes.",
     "adapters = 3": "adapters: it must be a table of tables, such as [adapters.discord].",
@@ -237,11 +246,12 @@ def _defaults() -> list[tuple[str, Any]]:
     """Key path and default of every setting, the adapters' included."""
     known = plugins.installed()
     tables = {f"adapters.{name}": plugins.load(name, known, "here").settings for name in known}
-    tables |= {f"access.{name}": Allowed for name in ("discord",)}
+    tables |= {"access.discord": Allowed, "access.quota": Quota}
     found = list(_fields(Settings, ""))
     for prefix, model in tables.items():
         found += _fields(model, f"{prefix}.")
-    skipped = ("access", "adapters", "engine.args", *(f"adapters.{name}.token" for name in known))
+    own = [f"quota.{name}" for name in Quota.model_fields]
+    skipped = ("access", *own, "adapters", "engine.args", *(f"adapters.{name}.token" for name in known))
     return [(key, value) for key, value in found if key not in skipped]
 
 

@@ -199,14 +199,14 @@ class Session(discord.Client):
         where = events.conversation(channel, guild)
         await self._receive(Deleted(where, events.message_id(channel, message)), self._reply(channel))
 
-    async def _called(self, interaction: discord.Interaction, name: str) -> None:
+    async def _called(self, interaction: discord.Interaction, text: str) -> None:
         self._line.places.open(interaction.channel_id or 0)
         reply = self._command_reply(interaction)
         said = Message(
             id=events.message_id(interaction.channel_id or 0, interaction.id),
             conversation=_where(interaction),
             author=events.person(interaction.user),
-            text=f"/{name}",
+            text=text,
             received_at=self._clock.now(),
             sent_at=interaction.created_at.timestamp(),
         )

@@ -21,8 +21,10 @@ def message_id(channel: int, message: int) -> str:
 
 
 def person(user: discord.abc.User) -> Person:
-    """Whoever ``user`` is; the name is the one that the others see."""
-    return Person(user.id, user.display_name)
+    """Whoever ``user`` is, with the roles that they have in a server; the name is the one that the others see."""
+    # The role that everybody has is the server itself.
+    own = user.roles if isinstance(user, discord.Member) else []
+    return Person(user.id, user.display_name, roles=frozenset(role.id for role in own if not role.is_default()))
 
 
 def addressed(message: discord.Message, bot: int) -> bool:

@@ -9,7 +9,7 @@ from discord import app_commands
 from clawdbot.chat import COMMANDS, Command
 
 Called = Callable[[discord.Interaction, str], Awaitable[None]]
-"""Takes the name of the command that a person called."""
+"""Takes what a person called, as the text of a message would say it."""
 
 
 PRIVATE = True
@@ -39,9 +39,15 @@ async def register(tree: app_commands.CommandTree[Any], guild: discord.Object | 
 
 def _slash(command: Command, called: Called) -> app_commands.Command[Any, ..., None]:
     async def call(interaction: discord.Interaction) -> None:
-        await called(interaction, command.name)
+        await called(interaction, f"/{command.name}")
 
-    return app_commands.Command(name=command.name, description=command.about, callback=call)
+    async def call_with(interaction: discord.Interaction, argument: str = "") -> None:
+        await called(interaction, f"/{command.name} {argument}".strip())
+
+    if not command.argument:
+        return app_commands.Command(name=command.name, description=command.about, callback=call)
+    named = app_commands.rename(argument=command.argument)(call_with)
+    return app_commands.Command(name=command.name, description=command.about, callback=named)
 
 
 def _essence(command: Any) -> tuple[Any, ...]:

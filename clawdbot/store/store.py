@@ -12,6 +12,7 @@ from clawdbot.chat import Conversation, State
 from clawdbot.clock import Clock
 from clawdbot.errors import StoreError
 from clawdbot.latency import Timing
+from clawdbot.store.access import AccessBook
 from clawdbot.store.database import Database, open_database
 from clawdbot.store.records import (
     Answer,
@@ -88,6 +89,7 @@ _TIMINGS = f"SELECT {', '.join(_TIMING)} FROM timing WHERE at >= ? ORDER BY at D
 _PRUNE = (
     "DELETE FROM event WHERE at < ?",
     "DELETE FROM timing WHERE at < ?",
+    "DELETE FROM audit WHERE at < ?",
     "DELETE FROM post WHERE reply IN (SELECT id FROM reply WHERE finished_at < ?)",
 )
 
@@ -98,9 +100,9 @@ async def open_store(
 ) -> AsyncIterator["Store"]:
     """Open the database at ``path``, made or brought up to date if need be, and close it at the end of the block.
 
-    ``patience``: how many seconds to wait for another program's lock. ``keep_days``: how long timings, events and the
-    refs of finished posts are kept (infinity is for ever); questions and answers stay. What is older goes at once and
-    then once a day. Raises `StoreError`.
+    ``patience``: how many seconds to wait for another program's lock. ``keep_days``: how long timings, events, the
+    audit and the refs of finished posts are kept (infinity is for ever); questions and answers stay. What is older
+    goes at once and then once a day. Raises `StoreError`.
     """
     async with open_database(path, patience) as database:
         await _prune(database, clock.wall() - keep_days * DAY)
@@ -136,6 +138,9 @@ class Store:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._drafting = asyncio.Lock()
+        self.access = AccessBook(database, clock)
+        """What is kept about who may talk."""
 
     async def first_seen(self, platform: str, event_id: str) -> bool:
         """Remember an event that is no question (a command); whether it is the first time that it is delivered."""
@@ -160,10 +165,14 @@ class Store:
         """Keep what the screen is about to show of an answer, for a start that finds it unfinished.
 
         ``answer`` is what is written so far, in the state "streaming" (None: nothing yet); ``begun`` counts its
-        messages, with one that is about to be posted. Never takes the place of a text that `answered` has kept.
+        messages, with one that is about to be posted. Never takes the place of a text that `answered` has kept. Texts
+        are written one after the other, so that in a crowd nothing else waits for more than one of them.
         """
-        if answer is None or not await self._database.write(_DRAFT, *answer_row(answer), begun, reply):
-            await self._database.write(_BEGIN, begun, reply)
+        if answer is not None:
+            async with self._drafting:
+                if await self._database.write(_DRAFT, *answer_row(answer), begun, reply):
+                    return
+        await self._database.write(_BEGIN, begun, reply)
 
     async def refused(self, reply: int, begun: int, seconds: float) -> None:
         """Only so many messages were ``begun``, and the platform takes no call for ``seconds``."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from clawdbot.app import App, open_app, serve
 from clawdbot.chat import Conversation, Deleted, Event, Frame, Limits, Message, Person, Pressed, Receive
-from clawdbot.config import Allowed, AnswerSettings, SessionSettings, Settings, StoreSettings
+from clawdbot.config import Allowed, AnswerSettings, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request, Role
 from clawdbot.errors import EngineError
 from clawdbot.latency import Timing
@@ -160,6 +160,7 @@ class Rig:
         clock: ManualClock,
         sessions: SessionSettings | None = None,
         answers: AnswerSettings | None = None,
+        quota: Quota | None = None,
     ) -> None:
         """``script`` makes the answers; the database lies in ``folder``."""
         self.clock = clock
@@ -178,6 +179,7 @@ class Rig:
             answers=answers or AnswerSettings(system_prompt=""),
             sessions=sessions or SessionSettings(),
             access={"memory": Allowed(users=frozenset({ADA.id, BOB.id}), admins=frozenset({ADMIN.id}))},
+            quota=quota or Quota(),
             store=StoreSettings(path=self.database),
         )
         self._app: App | None = None

@@ -58,10 +58,16 @@ async def test_a_command_reaches_the_core_as_text(scene: Scene, name: str) -> No
     assert event.conversation.chat == scene.sim.channel.id
 
 
-async def test_no_command_asks_for_an_argument(scene: Scene) -> None:
-    """The core would not look at it."""
+async def test_a_command_asks_only_for_what_the_core_looks_at(scene: Scene) -> None:
     commands = scene.sim.interactions.commands[0]
-    assert [command["name"] for command in commands if command.get("options")] == []
+    asked = {command["name"]: [option["name"] for option in command.get("options") or []] for command in commands}
+    assert asked == {command.name: [command.argument] if command.argument else [] for command in COMMANDS}
+
+
+async def test_an_argument_stands_behind_the_name(scene: Scene) -> None:
+    scene.sim.slash(scene.sim.channel, "allow", number="42")
+    event, _ = await scene.ears.question()
+    assert event.text == "/allow 42"
 
 
 async def test_commands_work_in_private_chats(scene: Scene) -> None:

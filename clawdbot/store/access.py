@@ -1,0 +1,154 @@
+"""What is kept about who may talk: rulings, codes, what people have used, and an audit of every decision."""
+
+import sqlite3
+from dataclasses import dataclass
+from enum import StrEnum
+
+import aiosqlite
+
+from clawdbot.access import Ruling
+from clawdbot.clock import Clock
+from clawdbot.quota import DAY, HOUR, Used, begin
+from clawdbot.store.database import Database
+
+_RULE = """
+INSERT INTO ruling (platform, person, ruling) VALUES (?, ?, ?)
+ON CONFLICT (platform, person) DO UPDATE SET ruling = excluded.ruling
+"""
+_COLUMNS = "at, platform, person, conversation, decision, reason, maker"
+_NOTE = f"INSERT INTO audit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_NOTE_ONCE = f"""
+INSERT INTO audit ({_COLUMNS}) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
+WHERE NOT EXISTS (SELECT 1 FROM audit WHERE platform = ?2 AND person = ?3 AND decision = ?5 AND reason = ?6
+                  AND at >= ?8 AND (?9 OR conversation = ?4))
+"""
+_LAST = f"SELECT {_COLUMNS} FROM audit ORDER BY at DESC, rowid DESC LIMIT ?"
+_TRIES = """
+SELECT count(*) FILTER (WHERE platform = ? AND person = ?) AS own, count(*) AS everybody FROM audit
+WHERE decision = ? AND at >= ?
+"""
+_OPEN = "INSERT INTO pairing (digest, platform, maker, expires) VALUES (?, ?, ?, ?)"
+_CLOSE = "DELETE FROM pairing WHERE digest = ? AND expires > ? RETURNING maker"
+_USED = """
+SELECT count(*) FILTER (WHERE received_at >= ?1), count(*),
+       coalesce(sum(tokens) FILTER (WHERE received_at >= ?1), 0), coalesce(sum(tokens), 0)
+FROM (SELECT received_at, coalesce(prompt_tokens - cached_tokens + output_tokens, 0) AS tokens
+      FROM reply LEFT JOIN timing ON timing.reply = reply.id
+      WHERE reply.platform = ?2 AND author = ?3 AND received_at >= ?4 AND reply.state <> 'failed')
+"""
+
+
+class Decision(StrEnum):
+    """What was decided about a person."""
+
+    ALLOWED = "allowed"
+    """They talk somewhere for the first time."""
+    REFUSED = "refused"
+    """They may not talk there, or not use that command."""
+    GRANTED = "granted"
+    REVOKED = "revoked"
+    CODE_MADE = "code made"
+    PAIRED = "paired"
+    WRONG_CODE = "wrong code"
+    QUOTA = "quota reached"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One decision, as the audit keeps it: numbers, and not a word of what anybody said."""
+
+    platform: str
+    person: int
+    """Whom it is about."""
+    conversation: str
+    """Where, a `Conversation.key`."""
+    decision: Decision
+    reason: str = ""
+    maker: int | None = None
+    """The admin who made it; None: the bot, by its settings."""
+    at: float = 0.0
+    """When, seconds since the epoch; the book sets it."""
+
+
+class AccessBook:
+    """A part of the `Store`: its methods do all that they say or nothing, and raise `StoreError`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def rulings(self) -> dict[tuple[str, int], Ruling]:
+        """Every ruling, by platform and person."""
+        rows = await self._database.read("SELECT platform, person, ruling FROM ruling")
+        return {(row["platform"], row["person"]): Ruling(row["ruling"]) for row in rows}
+
+    async def rule(self, ruling: Ruling, entry: Entry) -> None:
+        """Keep what was ruled about the person of ``entry``, and the entry."""
+        async with self._database.transaction() as write:
+            await self._rule(write, ruling, entry)
+
+    async def open_code(self, digest: bytes, seconds: float, entry: Entry) -> None:
+        """Keep that the maker of ``entry`` made a code that is good for ``seconds``; those that were not used go."""
+        now = self._clock.wall()
+        async with self._database.transaction() as write:
+            await write.execute("DELETE FROM pairing WHERE expires <= ?", (now,))
+            await write.execute(_OPEN, (digest, entry.platform, entry.maker, now + seconds))
+            await write.execute(_NOTE, self._row(entry))
+
+    async def codes(self, platform: str) -> list[bytes]:
+        """The digests of the codes that are good on ``platform`` now."""
+        rows = await self._database.read(
+            "SELECT digest FROM pairing WHERE platform = ? AND expires > ?", platform, self._clock.wall()
+        )
+        return [row["digest"] for row in rows]
+
+    async def use_code(self, digest: bytes, ruling: Ruling, entry: Entry) -> bool:
+        """Let a code be good no more and keep what it brings to the person of ``entry``; False when it was used."""
+        async with self._database.transaction() as write:
+            row = await write.execute_fetchall(_CLOSE, (digest, self._clock.wall()))
+            for (maker,) in row:
+                await self._rule(write, ruling, entry, maker)
+        return bool(row)
+
+    async def spoil_code(self, digest: bytes) -> None:
+        """Let a code be good no more, unused."""
+        await self._database.write("DELETE FROM pairing WHERE digest = ?", digest)
+
+    async def note(self, entry: Entry) -> None:
+        """Keep a decision."""
+        await self._database.write(_NOTE, *self._row(entry))
+
+    async def note_once(self, entry: Entry, since: float, *, anywhere: bool = False) -> bool:
+        """Keep a decision unless the same was kept at ``since`` or later; whether it was kept.
+
+        The same: about the same person, for the same reason and, unless ``anywhere``, in the same conversation.
+        """
+        return await self._database.write(_NOTE_ONCE, *self._row(entry), since, anywhere) == 1
+
+    async def last(self, limit: int) -> list[Entry]:
+        """The last decisions, the latest first."""
+        return [_entry(row) for row in await self._database.read(_LAST, limit)]
+
+    async def wrong_codes(self, platform: str, person: int, since: float) -> tuple[int, int]:
+        """How often ``person``, and everybody together, tried a wrong code at ``since`` or later."""
+        (row,) = await self._database.read(_TRIES, platform, person, Decision.WRONG_CODE.value, since)
+        return row["own"], row["everybody"]
+
+    async def used(self, platform: str, person: int) -> Used:
+        """What ``person`` has asked in this hour and day; a question that got no answer does not count."""
+        now = self._clock.wall()
+        (row,) = await self._database.read(_USED, begin(HOUR, now), platform, person, begin(DAY, now))
+        return Used(row[0], row[1], row[2], row[3])
+
+    async def _rule(self, write: aiosqlite.Connection, ruling: Ruling, entry: Entry, maker: int | None = None) -> None:
+        await write.execute(_RULE, (entry.platform, entry.person, ruling.value))
+        await write.execute(_NOTE, self._row(entry, maker))
+
+    def _row(self, entry: Entry, maker: int | None = None) -> tuple[object, ...]:
+        what = (entry.conversation, entry.decision.value, entry.reason)
+        return (self._clock.wall(), entry.platform, entry.person, *what, entry.maker if maker is None else maker)
+
+
+def _entry(row: sqlite3.Row) -> Entry:
+    where = (row["platform"], row["person"], row["conversation"])
+    return Entry(*where, Decision(row["decision"]), row["reason"], row["maker"], row["at"])
