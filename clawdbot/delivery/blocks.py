@@ -9,7 +9,6 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE = re.compile(
     r"(?P<indent>(?:[ \t>]|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))*)(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)",
 )
-_QUOTE = re.compile(r"[ \t>]*")
 _CLOSING = re.compile(r"(?P<indent>[ \t>]*)(?P<marker>`{3,}|~{3,})\s*$")
 _ROW = re.compile(r"[ \t]*\|")
 _DELIMITER = re.compile(r"[ \t]*\|[ \t:|-]*-[ \t:|-]*\s*$")
@@ -44,6 +43,11 @@ class Fence:
         """How many quotes it stands in."""
         return self.indent.count(">")
 
+    def holds(self, line: str) -> bool:
+        """Whether ``line`` is in the same quotes: with one of them the block ends, without a closing line."""
+        quote = line[: len(line) - len(line.lstrip(" \t>"))]
+        return quote.count(">") >= self.depth
+
     def within(self, most: int) -> Self | None:
         """The same with as much of its info as makes an opening of at most ``most`` characters; None for nothing."""
         for info in (self.info, self.info.strip().partition(" ")[0], ""):
@@ -58,7 +62,7 @@ def step(fence: Fence | None, line: str) -> Fence | None:
 
     A longer run of the same sign closes it, at the same depth of quotes; so does the end of its quote.
     """
-    if fence is not None and _depth(line) >= fence.depth:
+    if fence is not None and fence.holds(line):
         return None if _closes(fence, line) else fence
     found = _FENCE.match(line)
     if found is None or (found["marker"][0] == "`" and "`" in found["info"]):
@@ -73,6 +77,8 @@ def open_fence(text: str) -> tuple[Fence | None, int]:
     fence: Fence | None = None
     border = at = 0
     for line in lines(text):
+        if fence is not None and not fence.holds(line):
+            fence, border = None, at
         after = step(fence, line)
         if after is not fence:
             border = at if after else at + len(line)
@@ -125,11 +131,6 @@ class Place:
         for line in lines(text):
             place = place.after(line)
         return place
-
-
-def _depth(line: str) -> int:
-    quote = _QUOTE.match(line)
-    return quote[0].count(">") if quote else 0
 
 
 def _closes(fence: Fence, line: str) -> bool:

@@ -189,6 +189,8 @@ def shows(text: str) -> bool:
 def _characters(text: str) -> Iterator[str]:
     fence: Fence | None = None
     for line in lines(text):
+        if fence is not None and not fence.holds(line):
+            fence = None
         after = step(fence, line)
         if after is fence:
             quoted = fence is None or fence.depth

@@ -56,6 +56,7 @@ Last *words*."""
         (r"\*no *yes", r"\*no *yes*"),
         ("**bold\\", "**bold**"),
         ("`**code**` **b", "`**code**` **b**"),
+        ("> ```\n> x\nafter **b", "> ```\n> x\nafter **b**"),
         ("- **open\n- next", "- **open\n- next"),
         ("**open\n\nnext", "**open\n\nnext"),
     ],
@@ -230,7 +231,7 @@ def test_finished_text_that_shows_nothing_is_told_from_one_that_does(text: str) 
     assert marked(text, State.FINAL) == EMPTY
 
 
-@pytest.mark.parametrize("text", ["5", "?", "x = 1", "你", "```\n=\n```"])
+@pytest.mark.parametrize("text", ["5", "?", "x = 1", "> ```\nafter", "你", "```\n=\n```"])
 def test_short_finished_text_is_shown(text: str) -> None:
     assert shows(text)
     assert marked(text, State.FINAL) == text
