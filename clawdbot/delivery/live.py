@@ -144,7 +144,7 @@ class LiveReply:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._readable.set()
-        tasks = [task for task in (self._writer, self._typist, self._parts.call) if task is not None]
+        tasks = [task for task in (self._writer, self._typist, self._parts.call, self._parts.note) if task is not None]
         if self._writer is not None:
             # The calls are tasks of their own: this ends nothing but waits.
             self._writer.cancel()

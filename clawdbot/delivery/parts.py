@@ -8,7 +8,7 @@ from math import inf
 
 from clawdbot import words
 from clawdbot.chat import Bucket, Frame, Pace, Post, Reply, State
-from clawdbot.clock import Clock
+from clawdbot.clock import Clock, within
 from clawdbot.delivery.outbox import Journal
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.delivery.preview import Preview
@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 # Seconds of a growing text that a crash may cost: so often the text on the screen is noted.
 NOTE_EVERY = 3.0
+# Seconds that a growing text waits for being noted before it is posted; it takes less than a millisecond.
+NOTE_PATIENCE = 0.02
 # Seconds; a wait that the platform asks for is over by the next start if it is shorter.
 LONG_WAIT = 5.0
 
@@ -59,6 +61,8 @@ class Parts:
     ) -> None:
         self.call: asyncio.Task[None] | None = None
         """The latest call, under way or done."""
+        self.note: asyncio.Task[None] | None = None
+        """The latest note of a growing text, under way or done."""
         self.ambiguous_sends = sum(ref is None for ref in posts or ())
         """Sends of which nobody knows whether they posted a message; each was or will be sent again."""
         self.acknowledged_at: float | None = None
@@ -171,17 +175,24 @@ class Parts:
         await self._note(number, part)
 
     async def _announce(self, number: int, part: _Part, frame: Frame) -> None:
-        """Note what the coming call may show, where a later process would have to know it."""
-        now = self._clock.now()
-        grows = frame.state is State.STREAMING
-        # A send may leave a copy behind: no text on the screen must be longer than the one that is known.
-        stale = grows and (part.post is None or now - self._text_noted_at >= NOTE_EVERY)
-        if part.begun and not stale:
+        """Note what the coming call may show, where a later process would have to know it.
+
+        What lasts waits for its note. A growing text does so for the moment that it usually takes, the first time and
+        when it is about to be posted: each try may leave a copy behind, which must not show more than is known.
+        """
+        begins, part.begun = not part.begun, True
+        if frame.state is not State.STREAMING:
+            if begins:
+                await self._tell(self._journal.begin(number + 1))
             return
-        part.begun = True
-        if grows:
+        now = self._clock.now()
+        news = part.post is None or self.note is None
+        pending = self.note is not None and not self.note.done()
+        if news or (not pending and now - self._text_noted_at >= NOTE_EVERY):
             self._text_noted_at = now
-        await self._tell(self._journal.begin(number + 1))
+            self.note = asyncio.create_task(self._tell(self._journal.begin(number + 1)))
+            if news:
+                await within(NOTE_PATIENCE, asyncio.shield(self.note), self._clock)
 
     async def _take_down(self, error: DeliveryError, part: _Part, frame: Frame) -> None:
         """Note what a failed call has left on the screen."""
@@ -197,6 +208,8 @@ class Parts:
         if unsent:
             part.begun = False
         if unsent or wait >= LONG_WAIT:
+            if self.note is not None:
+                await self.note  # or it would come late and say that there may be a message
             await self._tell(self._journal.refused(sum(each.begun for each in self._parts), wait))
 
     def _doubt(self, part: _Part, frame: Frame) -> bool:

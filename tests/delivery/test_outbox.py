@@ -41,16 +41,24 @@ class Shelf(MemoryReply):
 class Notes:
     """A journal that keeps what it is told, with the texts that are on the screen at that moment."""
 
-    def __init__(self, error: StoreError | None = None, screen: Screen | None = None) -> None:
+    def __init__(
+        self,
+        error: StoreError | None = None,
+        screen: Screen | None = None,
+        takes: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self.posts: list[tuple[int, str]] = []
         self.begun: list[tuple[int, list[str]]] = []
         self.refusals: list[tuple[int, float]] = []
         self._error = error
         self._screen = screen or Screen()
+        self._takes = takes
 
     async def begin(self, parts: int) -> None:
         self._fail()
         self.begun.append((parts, list(self._screen.texts)))
+        if self._takes is not None:
+            await self._takes()
 
     async def posted(self, part: int, post: str) -> None:
         self._fail()
@@ -109,6 +117,24 @@ async def test_a_text_is_noted_before_it_can_be_seen(clock: ManualClock, live: L
         await clock.advance(0.1)
     assert reply.screen.seen() == ["Loading", "Hello"]
     assert notes.begun == [(1, []), (1, ["Loading"])]
+
+
+async def test_a_slow_disk_does_not_keep_the_first_text_back(clock: ManualClock, live: Live, play: Play) -> None:
+    """Nor do notes pile up behind one that takes long: the next one says more."""
+    reply = MemoryReply(clock)
+    notes = Notes(takes=lambda: clock.sleep(8.0))
+    start = clock.now()
+
+    async def own() -> None:
+        async with live(reply, journal=notes) as answer:
+            for count in range(1, 101):
+                answer.show("".join(WORDS[:count]))
+                await clock.sleep(0.1)
+            await answer.finish("".join(WORDS[:100]), State.FINAL)
+
+    await play(own())
+    assert reply.screen.history[0].at - start == pytest.approx(0.02)
+    assert len(notes.begun) == 2
 
 
 async def test_a_growing_text_is_noted_now_and_then(clock: ManualClock, live: Live) -> None:
