@@ -27,6 +27,7 @@ class Gate:
     def __init__(self, access: Access, quota: Quota, book: AccessBook, clock: Clock) -> None:
         self._access = access
         self._quota = quota
+        self._limited = quota != Quota()
         self._book = book
         self._clock = clock
         self._rulings: dict[tuple[str, int], Ruling] = {}
@@ -72,7 +73,7 @@ class Gate:
         Raises `StoreError`.
         """
         platform, author = message.conversation.platform, message.author
-        if self._quota == Quota() or self.is_admin(platform, author):
+        if not self._limited or self.is_admin(platform, author):
             yield None
             return
         key = (platform, author.id)

@@ -25,7 +25,7 @@ WHERE NOT EXISTS (SELECT 1 FROM audit WHERE platform = ?2 AND person = ?3 AND de
 _LAST = f"SELECT {_COLUMNS} FROM audit ORDER BY at DESC, rowid DESC LIMIT ?"
 _TRIES = """
 SELECT count(*) FILTER (WHERE platform = ? AND person = ?) AS own, count(*) AS everybody FROM audit
-WHERE decision = ? AND at >= ?
+WHERE decision = ? AND at > ?
 """
 _OPEN = "INSERT INTO pairing (digest, platform, maker, expires) VALUES (?, ?, ?, ?)"
 _CLOSE = "DELETE FROM pairing WHERE digest = ? AND expires > ? RETURNING maker"
@@ -130,7 +130,7 @@ class AccessBook:
         return [_entry(row) for row in await self._database.read(_LAST, limit)]
 
     async def wrong_codes(self, platform: str, person: int, since: float) -> tuple[int, int]:
-        """How often ``person``, and everybody together, tried a wrong code at ``since`` or later."""
+        """How often ``person``, and everybody together, tried a wrong code after ``since``."""
         (row,) = await self._database.read(_TRIES, platform, person, Decision.WRONG_CODE.value, since)
         return row["own"], row["everybody"]
 
