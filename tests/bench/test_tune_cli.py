@@ -95,7 +95,7 @@ def test_the_admins_own_model_and_arguments_are_measured(asked: Asked, tmp_path:
     tune_cli.tune(minutes=0)
 
     model, device, args, _ = asked[0]
-    tried = candidates(on_cpu=True)[0].max_num_batched_tokens
+    tried = candidates("balanced", on_cpu=True)[0].max_num_batched_tokens
     assert (model, device, args["max_model_len"], args["max_num_batched_tokens"]) == ("mine", "cpu", 4000, tried)
 
 

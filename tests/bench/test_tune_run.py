@@ -57,7 +57,7 @@ class Engines:
         await self._clock.sleep(START)
         if candidate == self.broken:
             raise EngineUnavailable("There is not enough memory.", "Buy some.")
-        engine = ScriptedEngine(paced, self._clock, replace(INFO, step_budget=128, long_prefill=64))
+        engine = ScriptedEngine(paced, self._clock, replace(INFO, step_budget=64, long_prefill=64))
         self.requests.append(engine.requests)
         yield engine
 
