@@ -70,7 +70,7 @@ def judge(truth: Truth, screen: Sequence[Shown]) -> Verdict:
     whole = letters(truth.text)
     told = any(letters(shown.text) in (*NOTICES, *MARKS) and not shown.growing for shown in screen)
     spans, foreign = _spans(whole, screen)
-    kept, copies = _kept(spans)
+    kept, copies = _kept(whole, spans)
     shown_to, broken = _joined(kept)
     wrong = foreign or broken
     if not shown_to:
@@ -122,12 +122,21 @@ def _place(whole: str, piece: str, before: Sequence[_Span]) -> int | None:
     return None if start < 0 else start
 
 
-def _kept(spans: Sequence[_Span]) -> tuple[list[_Span], int]:
-    """The message of each part that shows the most of it, in the answer's order; and how many others there are."""
+def _kept(whole: str, spans: Sequence[_Span]) -> tuple[list[_Span], int]:
+    """One message for each part, in the answer's order; and how many others there are.
+
+    A copy that was left behind may show more than its part shows now: the last part of a growing answer has its border
+    somewhere else when the answer has grown. So the message that goes on in another one is the part.
+    """
+    borders = {len(whole), *(span.start for span in spans)}
+
+    def likely(span: _Span) -> tuple[bool, bool, int]:
+        return not span.growing, span.end in borders, span.end
+
     best: dict[int, _Span] = {}
     for span in spans:
         rival = best.get(span.start)
-        if rival is None or (span.end, not span.growing) > (rival.end, not rival.growing):
+        if rival is None or likely(span) > likely(rival):
             best[span.start] = span
     return [best[start] for start in sorted(best)], len(spans) - len(best) + _overlaps(list(best.values()))
 

@@ -7,6 +7,7 @@ from functools import partial
 from random import Random
 from typing import Literal, Protocol
 
+from clawdbot.bench.chaos_plan import FaultDraw
 from clawdbot.chat import Bucket, Conversation, Limits, Message, Pace, Person, Rate
 from clawdbot.clock import Clock
 from clawdbot.errors import Limited, Unreachable, Unsure
@@ -62,13 +63,17 @@ class Connection(Protocol):
 class Platform:
     """What outlives every bot: the screens, the messages that no bot has confirmed, the closed buckets."""
 
-    def __init__(self, kind: Kind, clock: Clock, faults: Faults, random: Random, rate: float) -> None:
-        """``rate``: how many messages are delivered again, 0 to 1; ``faults`` decide about the bot's calls."""
+    def __init__(self, kind: Kind, clock: Clock, seed: str, rate: float) -> None:
+        """``rate``: how many of the calls go wrong and how many messages are delivered again, 0 to 1.
+
+        What happens to an answer is drawn for it alone: it does not depend on who else makes a call at the same time.
+        """
         self.kind = kind
         self.clock = clock
-        self.faults = faults
         self.replies: dict[str, PlatformReply] = {}
         """What stands below each message, by its id, the number of the question."""
+        self.faults: dict[str, Faults] = {}
+        """What decides about the calls of each answer."""
         self.counted: Counter[str] = Counter()
         """What happened besides faults of calls: "redelivered", "gateway_drop"."""
         self.unanswered_sends: Counter[str] = Counter()
@@ -77,7 +82,7 @@ class Platform:
         """Calls to a bucket that had been closed at an earlier time, also by a bot that died since."""
         self.line: Connection | None = None
         """The bot that is connected."""
-        self._random = random
+        self._seed = seed
         self._rate = rate
         self._unconfirmed: dict[str, Message] = {}
         self._closed: dict[str, tuple[float, float]] = {}
@@ -93,8 +98,9 @@ class Platform:
             allowed,
             ref=name,
             remembers=self.kind.remembers,
-            faults=partial(self._mishap, allowed),
+            faults=partial(self._mishap, allowed, name),
         )
+        self.faults[name] = Faults(FaultDraw(self._random(f"{name}/calls"), self._rate, METHODS))
         where = Conversation(self.kind.flavour, chat, private=True)
         message = Message(name, where, Person(chat, f"Person {chat}"), text, self.clock.now(), self.clock.wall())
         self._unconfirmed[name] = message
@@ -115,9 +121,10 @@ class Platform:
 
     def confirm(self, message: Message) -> float | None:
         """A bot has taken it; after how many seconds it is delivered once more all the same, None for never."""
-        if self._unconfirmed.pop(message.id, None) is None or self._random.random() >= self._rate:
+        random = self._random(f"{message.id}/again")
+        if self._unconfirmed.pop(message.id, None) is None or random.random() >= self._rate:
             return None
-        return self._random.uniform(0, AGAIN_WITHIN)
+        return random.uniform(0, AGAIN_WITHIN)
 
     async def change(self, name: str) -> None:
         """Return when something may have changed below a message."""
@@ -130,13 +137,24 @@ class Platform:
         if name in self._changed:
             self._changed[name].set()
 
-    def _mishap(self, allowed: Limits, call: Call) -> Mishap:
+    @property
+    def happened(self) -> Counter[str]:
+        """How often each fault happened so far."""
+        injected = Counter(self.counted)
+        for faults in self.faults.values():
+            injected.update({trouble.value: many for trouble, many in faults.injected.items()})
+        return injected
+
+    def _random(self, name: str) -> Random:
+        return Random(f"{self._seed}/{name}")
+
+    def _mishap(self, allowed: Limits, name: str, call: Call) -> Mishap:
         bucket = {"send": allowed.sends, "edit": allowed.edits, "typing": allowed.typing or allowed.bot}[call.method]
         since, until = self._closed.get(bucket.key, (0.0, 0.0))
         if until > call.at:
             self.early += since < call.at
             return Mishap(Limited(until - call.at))
-        fault = self.faults.take(call.method)
+        fault = self.faults[name].take(call.method)
         if fault is None:
             return Mishap(delay=TRAVEL / 2, hold=TRAVEL / 2)
         if fault.trouble is Trouble.LIMITED:

@@ -9,13 +9,12 @@ from random import seed as seed_all
 
 from clawdbot.bench.chaos_judge import Shown, Truth, judge
 from clawdbot.bench.chaos_lives import Lives
-from clawdbot.bench.chaos_plan import Asked, FaultDraw, draw_question
-from clawdbot.bench.chaos_platform import KINDS, METHODS, Kind, Platform
+from clawdbot.bench.chaos_plan import Asked, draw_question
+from clawdbot.bench.chaos_platform import KINDS, Kind, Platform
 from clawdbot.bench.chaos_tally import Judged, Tally, count
 from clawdbot.bench.chaos_time import VirtualClock, VirtualLoop
 from clawdbot.chat import Frame
 from clawdbot.clock import first_of
-from clawdbot.testing.faults import Faults
 
 IN_A_CHAT = 10
 """Questions of one chat, one after the other."""
@@ -40,7 +39,7 @@ async def run_virtual(
     assert isinstance(loop, VirtualLoop), "virtual time needs its own loop"
     seed_all(seed)  # the jitter of the bot's own retries comes from there
     clock = VirtualClock()
-    platforms = [_platform(kind, clock, Random(f"{seed}/{kind.flavour}"), rate) for kind in kinds]
+    platforms = [Platform(kind, clock, f"{seed}/{kind.flavour}", rate) for kind in kinds]
     cast = _cast(answers, seed, platforms)
     known = {one.number: one for chats in cast.values() for chat in chats for one in chat}
     lives = Lives(platforms, clock, loop, known, folder)
@@ -49,11 +48,6 @@ async def run_virtual(
     await lives.player.play(stage.perform())
     await lives.end()
     return stage.tally()
-
-
-def _platform(kind: Kind, clock: VirtualClock, random: Random, rate: float) -> Platform:
-    faults = Faults(FaultDraw(random, rate, METHODS))
-    return Platform(kind, clock, faults, random, rate)
 
 
 def _cast(answers: int, seed: int, platforms: Sequence[Platform]) -> dict[str, list[list[Asked]]]:
@@ -108,8 +102,7 @@ class _Stage:
         faults = Counter(kill=self._lives.kills)
         judged = []
         for platform in self._platforms:
-            faults += Counter({trouble.value: many for trouble, many in platform.faults.injected.items()})
-            faults += platform.counted
+            faults += platform.happened
             for question in (one for chat in self._cast[platform.kind.flavour] for one in chat):
                 judged.append(_judge(platform, question))
         return count(judged, faults) + Tally(early_calls=sum(platform.early for platform in self._platforms))

@@ -60,6 +60,12 @@ def test_a_part_that_is_there_twice_is_counted(screen: list[Shown]) -> None:
     assert judge(TRUTH, screen) == Verdict(copies=1)
 
 
+@pytest.mark.parametrize("left", [growing(f"{FIRST} They7w4"), *final(f"{FIRST} They7w4")])
+def test_a_copy_that_was_left_behind_counts_once_wherever_its_border_was(left: Shown) -> None:
+    """The last part of a growing answer is cut elsewhere when there is more of it."""
+    assert judge(TRUTH, [left, *final(FIRST, SECOND)]) == Verdict(copies=1)
+
+
 @pytest.mark.parametrize(
     "screen",
     [

@@ -1,7 +1,6 @@
 """A platform in memory as bots see it: it delivers, drops, refuses, and outlives them."""
 
 import asyncio
-from random import Random
 
 import pytest
 
@@ -10,7 +9,7 @@ from clawdbot.bench.chaos_platform import KINDS, Kind, Platform
 from clawdbot.chat import Event, Frame, Message, Reply, State
 from clawdbot.errors import AdapterError, Gone, Limited, Unsure
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.faults import Fault, Faults, Trouble
+from clawdbot.testing.faults import Fault, Trouble
 
 _, TELEGRAM = KINDS
 FRAME = Frame("Herons", State.FINAL)
@@ -31,7 +30,7 @@ class Ears:
 
 
 def platform(clock: ManualClock, kind: Kind = TELEGRAM, *, rate: float = 0.0) -> Platform:
-    return Platform(kind, clock, Faults(), Random(1), rate)
+    return Platform(kind, clock, "1", rate)
 
 
 async def test_what_was_asked_while_nobody_listened_is_delivered_when_somebody_does(clock: ManualClock) -> None:
@@ -72,7 +71,7 @@ async def test_a_confirmed_message_is_delivered_once_more_at_times(clock: Manual
 async def test_a_send_that_landed_without_an_answer_is_remembered(clock: ManualClock) -> None:
     there = platform(clock)
     there.ask(7, 1, "What is a heron?")
-    there.faults.add("send", Fault(Trouble.RESET_AFTER), Fault(Trouble.RESET_BEFORE))
+    there.faults["7"].add("send", Fault(Trouble.RESET_AFTER), Fault(Trouble.RESET_BEFORE))
     reply = Line(there).reply("7")
 
     for _ in range(2):
@@ -105,7 +104,7 @@ async def test_a_closed_bucket_is_closed_for_every_answer_in_the_chat(clock: Man
     there = platform(clock)
     for number in (7, 8):
         there.ask(number, 1, "What is a heron?")
-    there.faults.add("send", Fault(Trouble.LIMITED, 30.0))
+    there.faults["7"].add("send", Fault(Trouble.LIMITED, 30.0))
     line = Line(there)
     with pytest.raises(Limited):
         await line.reply("7").send(FRAME, "key")
