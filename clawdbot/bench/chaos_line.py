@@ -82,14 +82,8 @@ class Line:
         receive = self._receive
         if receive is None or self._cut.is_set():
             return
-        now = self._platform.clock.now()
-        await receive(replace(message, received_at=now), self.reply(message.id))
-        again = self._platform.confirm(message)
-        if again is not None:
-            await self._platform.clock.sleep(again)
-            if self._platform.line is self:
-                self._platform.counted["redelivered"] += 1
-                await receive(replace(message, received_at=self._platform.clock.now()), self.reply(message.id))
+        await receive(replace(message, received_at=self._platform.clock.now()), self.reply(message.id))
+        self._platform.confirm(message)
 
 
 class LineReply:

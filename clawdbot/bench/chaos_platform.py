@@ -85,6 +85,9 @@ class Platform:
         self._seed = seed
         self._rate = rate
         self._unconfirmed: dict[str, Message] = {}
+        self._handed: Counter[str] = Counter()
+        """By message id, how often it was delivered."""
+        self._repeats: set[asyncio.Task[None]] = set()
         self._closed: dict[str, tuple[float, float]] = {}
         """By bucket, since when and until when it is closed."""
         self._changed: dict[str, asyncio.Event] = {}
@@ -103,15 +106,13 @@ class Platform:
         self.faults[name] = Faults(FaultDraw(self._random(f"{name}/calls"), self._rate, METHODS))
         where = Conversation(self.kind.flavour, chat, private=True)
         message = Message(name, where, Person(chat, f"Person {chat}"), text, self.clock.now(), self.clock.wall())
-        self._unconfirmed[name] = message
-        if self.line is not None:
-            self.line.hand(message)
+        self._deliver(message)
 
     def connect(self, line: Connection) -> None:
         """A bot listens; what was not confirmed is delivered again."""
         self.line = line
-        for message in self._unconfirmed.values():
-            line.hand(message)
+        for message in list(self._unconfirmed.values()):
+            self._deliver(message)
 
     def drop(self) -> None:
         """The connection breaks, if there is one."""
@@ -119,12 +120,14 @@ class Platform:
             self.counted["gateway_drop"] += 1
             self.line.drop()
 
-    def confirm(self, message: Message) -> float | None:
-        """A bot has taken it; after how many seconds it is delivered once more all the same, None for never."""
+    def confirm(self, message: Message) -> None:
+        """A bot has taken it; some are delivered once more all the same, perhaps to its next life."""
+        self._unconfirmed.pop(message.id, None)
         random = self._random(f"{message.id}/again")
-        if self._unconfirmed.pop(message.id, None) is None or random.random() >= self._rate:
-            return None
-        return random.uniform(0, AGAIN_WITHIN)
+        if self._handed[message.id] == 1 and random.random() < self._rate:
+            task = asyncio.create_task(self._repeat(message, random.uniform(0, AGAIN_WITHIN)))
+            self._repeats.add(task)
+            task.add_done_callback(self._repeats.discard)
 
     async def change(self, name: str) -> None:
         """Return when something may have changed below a message."""
@@ -144,6 +147,17 @@ class Platform:
         for faults in self.faults.values():
             injected.update({trouble.value: many for trouble, many in faults.injected.items()})
         return injected
+
+    async def _repeat(self, message: Message, seconds: float) -> None:
+        await self.clock.sleep(seconds)
+        self._deliver(message)
+
+    def _deliver(self, message: Message) -> None:
+        self._unconfirmed[message.id] = message
+        if self.line is not None:
+            self.counted["redelivered"] += self._handed[message.id] > 0
+            self._handed[message.id] += 1
+            self.line.hand(message)
 
     def _random(self, name: str) -> Random:
         return Random(f"{self._seed}/{name}")

@@ -62,10 +62,29 @@ async def test_a_confirmed_message_is_delivered_once_more_at_times(clock: Manual
     await clock.settle()
 
     there.ask(7, 1, "What is a heron?")
-    await clock.advance(60)
+    await clock.advance(200)
 
     assert (ears.heard, there.counted["redelivered"]) == (["7", "7"], 1)
     listening.cancel()
+
+
+async def test_a_message_that_is_due_again_while_nobody_listens_is_for_the_next_who_does(clock: ManualClock) -> None:
+    """A bot has to know what it took in before it was started again."""
+    there, dead, alive = platform(clock, rate=1.0), Ears(), Ears()
+    line = Line(there)
+    listening = asyncio.create_task(line.run(dead))
+    await clock.settle()
+    there.ask(7, 1, "What is a heron?")
+    await clock.settle()
+    line.cut()
+    listening.cancel()
+    await clock.advance(60)
+
+    again = asyncio.create_task(Line(there).run(alive))
+    await clock.settle()
+
+    assert (dead.heard, alive.heard) == (["7"], ["7"])
+    again.cancel()
 
 
 async def test_a_send_that_landed_without_an_answer_is_remembered(clock: ManualClock) -> None:
