@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, isinf
 
 from clawdbot import words
 from clawdbot.chat import Bucket, Frame, Pace, Post, Reply, State
@@ -177,19 +177,20 @@ class Parts:
     async def _announce(self, number: int, part: _Part, frame: Frame) -> None:
         """Note what the coming call may show, where a later process would have to know it.
 
-        What lasts waits for its note. A growing text does so for the moment that it usually takes, the first time and
-        when it is about to be posted: each try may leave a copy behind, which must not show more than is known.
+        What lasts waits for its note. Anything else does so for the moment that it usually takes, where there is more
+        than a few seconds' text to lose: each try to post may leave a copy behind, which must not show what is unknown.
         """
         begins, part.begun = not part.begun, True
-        if frame.state is not State.STREAMING:
+        if frame.state.lasting:
             if begins:
                 await self._tell(self._journal.begin(number + 1))
             return
-        now = self._clock.now()
-        news = part.post is None or self.note is None
+        now, grows = self._clock.now(), frame.state is State.STREAMING
+        news = begins or (grows and (part.post is None or isinf(self._text_noted_at)))
         pending = self.note is not None and not self.note.done()
-        if news or (not pending and now - self._text_noted_at >= NOTE_EVERY):
-            self._text_noted_at = now
+        if news or (grows and not pending and now - self._text_noted_at >= NOTE_EVERY):
+            if grows:
+                self._text_noted_at = now
             self.note = asyncio.create_task(self._tell(self._journal.begin(number + 1)))
             if news:
                 await within(NOTE_PATIENCE, asyncio.shield(self.note), self._clock)
