@@ -71,6 +71,9 @@ class Stage:
         guild = env.create_guild()
         self.channel = guild.create_text_channel("general")
         self.ada, self.bob, self.admin = (guild.add_member(env.create_user(name)) for name in ("ada", "bob", "root"))
+        self.role = guild.create_role("friends")
+        self.friend = guild.add_member(env.create_user("fay"), roles=[self.role])
+        self.stranger = guild.add_member(env.create_user("eve"), roles=[guild.create_role("others")])
         self.model = ManualClock()
         self.engines: list[ScriptedEngine] = []
 
@@ -122,7 +125,11 @@ async def simcord_bot() -> AsyncIterator[Watched]:
 @pytest.fixture
 async def stage(simcord_env: simcord.Env, simcord_bot: Watched, tmp_path: Path) -> AsyncIterator[Stage]:
     stage = Stage(simcord_env, simcord_bot)
-    people = Allowed(users=frozenset({stage.ada.id, stage.bob.id}), admins=frozenset({stage.admin.id}))
+    people = Allowed(
+        users=frozenset({stage.ada.id, stage.bob.id}),
+        admins=frozenset({stage.admin.id}),
+        roles=frozenset({stage.role.id}),
+    )
     settings = Settings(
         answers=AnswerSettings(system_prompt=""),
         access={"discord": people},
@@ -194,6 +201,17 @@ async def test_latency_is_for_admins(stage: Stage) -> None:
     assert result.ephemeral
     assert result.response is not None
     assert result.response.content == words.ADMINS_ONLY
+
+
+async def test_a_role_lets_its_bearers_talk(stage: Stage) -> None:
+    """Messages and commands tell which roles somebody has; another role is none."""
+    assert stage.env.bot.user is not None
+    called = [await person.slash(stage.channel, "help") for person in (stage.friend, stage.stranger)]
+    await stage.friend.send(stage.channel, f"{stage.env.bot.user.mention} what is a heron?")
+    await stage.until(lambda: stage.answer.content == "A heron")
+    said = [result.response.content for result in called if result.response is not None]
+    assert said[0].startswith("/new")
+    assert said[1:] == [words.REFUSED.format(id=stage.stranger.id)]
 
 
 async def test_nobody_is_pinged_by_anything(stage: Stage) -> None:
