@@ -50,8 +50,13 @@ class Cast:
         return draw_question(random, number, size, length="long", failing=0.0, first=FIRST, gap=GAP)
 
 
-async def run_kills(kills: int, seed: int, folder: Path, progress: Callable[[int], None]) -> Tally:
-    """Kill both bots ``kills`` times in all. Raises `AdapterError` when one does not come up."""
+async def run_kills(
+    kills: int, seed: int, folder: Path, progress: Callable[[int], None], *, settling: float = SETTLING
+) -> Tally:
+    """Kill both bots ``kills`` times in all. Raises `AdapterError` when one does not come up or ends by itself.
+
+    ``settling``: for how many seconds after the last answer a screen could still be spoilt.
+    """
     done = Counter[str]()
 
     async def play(platform: Platform, lives: int) -> Tally:
@@ -60,7 +65,7 @@ async def run_kills(kills: int, seed: int, folder: Path, progress: Callable[[int
             progress(done.total())
 
         async with open_chaos(platform, None, (lives + 1) * IN_A_LIFE, RTT) as scene:
-            return await _Series(platform, scene, seed, folder / f"{platform}.sqlite3", tell).perform(lives)
+            return await _Series(platform, scene, seed, folder / f"{platform}.sqlite3", tell).perform(lives, settling)
 
     halves = (kills - kills // 2, kills // 2)
     first, second = await asyncio.gather(*(play(one, lives) for one, lives in zip(PLATFORMS, halves, strict=True)))
@@ -86,12 +91,12 @@ class _Series:
         self._events: Counter[str] = Counter()
         self._engines_left = 0
 
-    async def perform(self, lives: int) -> Tally:
+    async def perform(self, lives: int, settling: float) -> Tally:
         """Live and die so many times, then once more to deliver what is left."""
         for life in range(lives):
             await self._live(life)
             self._tell(life + 1)
-        await self._deliver()
+        await self._deliver(settling)
         self._events += Counter({trouble.value: many for trouble, many in self._scene.faults.injected.items()})
         judged = [self._judge(one) for one in self._asked]
         return count(judged, self._events) + Tally(engines_left=self._engines_left)
@@ -130,11 +135,11 @@ class _Series:
             if one.number in stored and stored[one.number].delivered:
                 self._scene.close(one.number)
 
-    async def _deliver(self) -> None:
+    async def _deliver(self, settling: float) -> None:
         victim = await self._start()
         open_ones: Sequence[tuple[ChaosScene, Asked]] = [(self._scene, one) for one in self._asked]
         await settled(open_ones, LAST_PATIENCE, lambda done: None)
-        await asyncio.sleep(SETTLING)
+        await asyncio.sleep(settling)
         self._engines_left += await victim.kill()
 
     def _judge(self, one: Asked) -> Judged:

@@ -28,11 +28,16 @@ APART = 0.15
 DROPS = (2.0, 6.0)
 """Bounds for the seconds between two drops of a gateway."""
 SETTLING, PATIENCE = 3.0, 180.0
-"""Seconds in which a screen could still be spoilt, and for which the last answer is waited for."""
+"""Seconds for which the screens are watched at the end, and for which the last answer is waited for."""
 
 
-async def run_sdk(answers: int, seed: int, rate: float, folder: Path, progress: Callable[[int], None]) -> Tally:
-    """Let ``answers`` questions be answered; ``rate`` of the calls and events go wrong."""
+async def run_sdk(
+    answers: int, seed: int, rate: float, folder: Path, progress: Callable[[int], None], *, settling: float = SETTLING
+) -> Tally:
+    """Let ``answers`` questions be answered; ``rate`` of the calls and events go wrong.
+
+    ``settling``: for how many seconds after the last answer a screen could still be spoilt.
+    """
     random = Random(f"{seed}/sdk")
     cast: dict[Platform, list[Asked]] = {platform: [] for platform in PLATFORMS}
     for number in range(answers):
@@ -53,6 +58,7 @@ async def run_sdk(answers: int, seed: int, rate: float, folder: Path, progress: 
         engine = orders.engine()
         async with serving(orders, lambda: opened(engine)):
             events = await _perform(scenes, cast, seed, rate, progress)
+            await asyncio.sleep(settling)
     return _tally(scenes, cast, events)
 
 
@@ -78,7 +84,6 @@ async def _perform(
         await settled(pairs, PATIENCE, progress)
     finally:
         dropping.cancel()
-    await asyncio.sleep(SETTLING)
     return events
 
 

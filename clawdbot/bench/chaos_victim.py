@@ -19,7 +19,7 @@ from clawdbot.bench.chaos_bot import Orders, serving
 from clawdbot.bench.chaos_engine import READY
 from clawdbot.bench.chaos_log import listen
 from clawdbot.engine.process import PARENT, follow_parent, prepare_environment
-from clawdbot.errors import EngineUnavailable
+from clawdbot.errors import AdapterError, EngineUnavailable
 from clawdbot.testing.engine import ScriptedEngine
 
 ENGINE_GONE = 10.0
@@ -54,8 +54,13 @@ class Victim:
         return self._process.is_alive()
 
     async def kill(self) -> int:
-        """Kill it at this very moment; how many of its child processes are still there after `ENGINE_GONE`."""
+        """Kill it at this very moment; how many of its child processes are still there after `ENGINE_GONE`.
+
+        Raises `AdapterError` when it is dead already.
+        """
         pid = self.pid
+        if not self.alive:
+            raise AdapterError(f"The bot in process {pid} has ended by itself; what it said is above.")
         # Looking for its children takes time, in which nothing may happen any more.
         os.kill(pid, signal.SIGSTOP)
         children = psutil.Process(pid).children(recursive=True)

@@ -13,6 +13,7 @@ from clawdbot.bench.chaos_kill import Cast, run_kills
 from clawdbot.bench.chaos_scenes import open_chaos
 from clawdbot.bench.chaos_sdk import run_sdk
 from clawdbot.bench.chaos_victim import Victim
+from clawdbot.errors import AdapterError
 
 KILLS = 2
 
@@ -20,7 +21,7 @@ KILLS = 2
 async def test_answers_through_the_real_sdks_stand_faults(tmp_path: Path) -> None:
     told: list[int] = []
 
-    found = await run_sdk(8, 3, 0.3, tmp_path, told.append)
+    found = await run_sdk(8, 3, 0.3, tmp_path, told.append, settling=0.3)
 
     assert (found.answers, found.clean, found.suspects) == (8, True, ())
     assert sum(found.faults.values()) > 3
@@ -30,7 +31,7 @@ async def test_answers_through_the_real_sdks_stand_faults(tmp_path: Path) -> Non
 async def test_answers_stand_a_killed_process(tmp_path: Path) -> None:
     told: list[int] = []
 
-    found = await run_kills(KILLS, 3, tmp_path, told.append)
+    found = await run_kills(KILLS, 3, tmp_path, told.append, settling=0.3)
 
     assert (found.answers, found.clean, found.suspects) == (5 * KILLS, True, ())
     assert sum(many for kind, many in found.faults.items() if kind.startswith("kill_")) == KILLS
@@ -58,6 +59,16 @@ async def test_an_engine_process_that_outlives_its_bot_is_counted(
         assert left == deaf
         if deaf:
             engines.kill()
+
+
+async def test_a_bot_that_ends_by_itself_is_told_apart_from_a_killed_one(tmp_path: Path) -> None:
+    victim = await Victim.start(Orders({}, {}, tmp_path, Cast(1, "telegram")))  # a folder is no database
+    async with asyncio.timeout(20):
+        while victim.alive:  # noqa: ASYNC110 - no event tells of processes
+            await asyncio.sleep(0.05)
+
+    with pytest.raises(AdapterError):
+        await victim.kill()
 
 
 async def engine_of(victim: Victim) -> psutil.Process:

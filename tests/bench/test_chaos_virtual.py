@@ -35,7 +35,7 @@ def test_the_same_seed_plays_the_same(tmp_path: Path) -> None:
 
 
 def test_copies_on_a_platform_that_knows_no_repetition_are_seen_and_excused(tmp_path: Path) -> None:
-    found = played(tmp_path / "a", answers=80, rate=0.4, kinds=(TELEGRAM,))
+    found = played(tmp_path / "a", answers=40, rate=0.5, kinds=(TELEGRAM,))
 
     assert (found.ambiguous_sends > 0, found.duplicated) == (True, 0)
 
@@ -46,6 +46,6 @@ def test_copies_on_a_platform_that_should_know_better_are_faults(
     """Nothing is excused there, so a bot or an adapter that repeats a send under another key is found out."""
     monkeypatch.setattr("clawdbot.bench.chaos_virtual.excused", lambda platform, name: 0)
 
-    found = played(tmp_path / "a", answers=80, rate=0.4, kinds=(TELEGRAM,))
+    found = played(tmp_path / "a", answers=40, rate=0.5, kinds=(TELEGRAM,))
 
     assert (found.ambiguous_sends, found.duplicated > 0, found.clean) == (0, True, False)
