@@ -82,7 +82,9 @@ def tune(
     ] = None,
     model: Annotated[str | None, typer.Option(help="Another one: demo, a folder, or a Hugging Face name.")] = None,
     shape: Annotated[ShapeName | None, typer.Option(help="A size without weights, instead of a model.")] = None,
-    profile: Annotated[Profile, typer.Option(help="What the settings are for.")] = "balanced",
+    profile: Annotated[
+        Profile | None, typer.Option(help="What the settings are for (default: balanced, or what --from was for).")
+    ] = None,
     minutes: Annotated[float, typer.Option(min=0, help="How long to measure; the first settings in any case.")] = 5.0,
     seed: SeedOption = 1,
     json: JsonOption = None,
@@ -91,12 +93,18 @@ def tune(
     """Measure this machine with its model and recommend how the engine cuts prompts into steps."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     if recorded is not None:
-        if json is not None:
-            raise ConfigError("--json", "with --from nothing is measured that could be written.")
-        show(_recorded(recorded), profile)
+        for name, value in (("--config", config_file), ("--model", model), ("--shape", shape), ("--json", json)):
+            if value is not None:
+                raise ConfigError(name, "means nothing with --from: nothing is measured.")
+        found = _recorded(recorded)
+        show(found, profile or found.options.profile)
         return
-    settings = _settings(config_file, shape or model)
-    show(_measure(Wanted(settings, shape, profile, minutes, seed), json), profile)
+    if model is not None and shape is not None:
+        raise ConfigError("--shape", "takes the place of a model; leave out --model.")
+    wanted = Wanted(_settings(config_file, shape or model), shape, profile or "balanced", minutes, seed)
+    if not wanted.args.get("enable_chunked_prefill", True):
+        raise ConfigError("engine.args.enable_chunked_prefill", "while it is off no prompt is cut: nothing to tune.")
+    show(_measure(wanted, json), wanted.profile)
 
 
 def _settings(config_file: Path | None, other: str | None) -> Settings:

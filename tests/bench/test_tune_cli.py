@@ -175,6 +175,39 @@ def test_a_file_of_another_bench_is_refused(tmp_path: Path) -> None:
         tune_cli.tune(recorded=tmp_path / "other.json")
 
 
-def test_nothing_is_written_about_what_was_not_measured(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="with --from nothing is measured"):
-        tune_cli.tune(recorded=RECORDED, json=tmp_path / "again.json")
+@pytest.mark.parametrize("option", ["config_file", "model", "shape", "json"])
+def test_what_has_no_effect_on_a_recorded_run_is_refused(option: str, tmp_path: Path) -> None:
+    """Its figures are those of the machine and model that it was measured on."""
+    chosen: dict[str, Any] = {option: ShapeName.QWEN2_7B if option == "shape" else tmp_path / "other"}
+
+    with pytest.raises(ConfigError, match="means nothing with --from"):
+        tune_cli.tune(recorded=RECORDED, **chosen)
+
+
+def test_a_recorded_run_is_for_what_it_was_measured_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unless another profile is asked for."""
+    found = json.loads(RECORDED.read_text(encoding="utf-8"))
+    found["options"]["profile"] = "throughput"
+    (tmp_path / "tune.json").write_text(json.dumps(found), encoding="utf-8")
+
+    tune_cli.tune(recorded=tmp_path / "tune.json")
+    tune_cli.tune(recorded=tmp_path / "tune.json", profile="snappy")
+
+    first, _, second = capsys.readouterr().out.partition("For config.toml (throughput):")
+    assert first
+    assert "For config.toml (snappy):" in second
+
+
+def test_a_model_and_a_shape_are_one_too_many(asked: Asked) -> None:
+    with pytest.raises(ConfigError, match="--shape: takes the place of a model"):
+        tune_cli.tune(model="other", shape=ShapeName.QWEN2_7B)
+    assert asked == []
+
+
+def test_there_is_nothing_to_tune_where_no_prompt_is_cut(asked: Asked, tmp_path: Path) -> None:
+    """Every candidate would be the same engine."""
+    (tmp_path / "config.toml").write_text("[engine.args]\nenable_chunked_prefill = false\n")
+
+    with pytest.raises(ConfigError, match="no prompt is cut"):
+        tune_cli.tune()
+    assert asked == []
