@@ -95,10 +95,12 @@ class Console:
             alone = replace(event, conversation=Conversation("console", pair, private=True))
             await self._bot.receive(alone, reply)
 
+        before = len(self._timings)
         with redirect_stdout(self.screen):
             await self._plugin.build(self._plugin.settings(once=question(2 * pair + 1))).run(receive)
         await self._sessions.idle()  # the timing comes when all is stored
-        return self._timings[-1].first_visible
+        # A failed answer has none, and must not be taken for the one before.
+        return self._timings[-1].first_visible if len(self._timings) > before else None
 
 
 def question(number: int) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from clawdbot.app import open_app
 from clawdbot.bench.hearing import Heard
-from clawdbot.bench.overhead import Console, compare, question, readable
+from clawdbot.bench.overhead import ANSWERS, Console, compare, question, readable
 from clawdbot.clock import SystemClock
 from clawdbot.config import Settings, StoreSettings
 from clawdbot.engine.protocol import Chunk
@@ -47,6 +47,20 @@ async def test_the_bots_half_is_drawn_by_the_console_adapter(
     assert timings[0].platform == "console"
     assert "One two" in console.screen.getvalue()
     assert capsys.readouterr().out == ""
+
+
+async def test_a_failed_answer_has_no_time(tmp_path: Path) -> None:
+    """Least of all that of the question before."""
+    clock, timings = SystemClock(), list[Timing]()
+    scripts = iter([Script(["One", " two"]), Script([], fails=True)])
+    engine = ScriptedEngine(lambda request: next(scripts), clock)
+    settings = Settings(store=StoreSettings(path=tmp_path / "clawdbot.sqlite3"), answers=ANSWERS)
+    async with open_app(settings, lambda: opened(engine), clock, timings.append) as app:
+        console = Console(app, timings)
+
+        seconds = [await console.ask(pair) for pair in range(2)]
+
+    assert [one is None for one in seconds] == [False, True]
 
 
 def test_a_text_is_readable_when_it_has_two_characters_that_are_seen() -> None:
