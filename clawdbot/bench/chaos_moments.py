@@ -39,7 +39,7 @@ class Moment(StrEnum):
     SENT = "sent"
     """A new message is on the screen, and the bot does not know it yet."""
     BETWEEN_PARTS = "between_parts"
-    """Of a long answer one message is there, or two."""
+    """Of a long answer one message is there, or two, and the bot is not done with it."""
     BEFORE_FINAL = "before_final"
     """The answer is complete in the database and not on the screen."""
 
@@ -84,7 +84,8 @@ async def reach(
             messages = random.choice((1, 2))
             found = await _seen(lambda: len(scene.screen(number)) >= messages, seconds)
             await asyncio.sleep(random.uniform(0, LATER))
-            return found and scene.screen(number)[-1].growing
+            row = look_up(database, number)
+            return found and row is not None and not row.delivered
         case Moment.BEFORE_FINAL:
             return await _seen(lambda: _undelivered(database, number), seconds)
 

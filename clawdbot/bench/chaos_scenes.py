@@ -1,7 +1,7 @@
 """The simulated platforms as bench chaos needs them: places that open when somebody asks, and screens to judge."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
 from clawdbot.bench.chaos_judge import Shown
@@ -19,6 +19,8 @@ FAULTY = (*SHOWING, *READS)
 SIZES: dict[Platform, int] = {"discord": 2000, "telegram": 4096}
 """Characters of one message."""
 FIRST_PERSON = 1001
+ONLINE, ONLINE_TRIES = 60.0, 6
+"""Seconds that a bot may take to connect, and in how many stretches they are waited for."""
 
 
 class ChaosScene(Protocol):
@@ -36,7 +38,7 @@ class ChaosScene(Protocol):
         ...
 
     async def online(self) -> None:
-        """Wait until the bot is connected."""
+        """Wait until the bot is connected. Raises TimeoutError after a minute."""
         ...
 
     def ask(self, number: int, text: str) -> None:
@@ -85,7 +87,7 @@ class DiscordChaos:
         return Allowed(guilds=frozenset({self._sim.world.guild}))
 
     async def online(self) -> None:
-        await self._sim.until(lambda: self._sim.gateway.connected, 60)
+        await self._sim.until(lambda: self._sim.gateway.connected, ONLINE)
 
     def ask(self, number: int, text: str) -> None:
         channel, person = self._sim.add_channel(f"room-{number}"), self._sim.add_user(f"person-{number}")
@@ -136,7 +138,11 @@ class TelegramChaos:
         return Allowed(users=frozenset(self._people))
 
     async def online(self) -> None:
-        await self._sim.online()
+        # The simulator waits for ten seconds; a bot on a busy machine may take longer to start.
+        for _ in range(ONLINE_TRIES - 1):
+            with suppress(TimeoutError):
+                return await self._sim.online()
+        return await self._sim.online()
 
     def ask(self, number: int, text: str) -> None:
         self._questions[number] = self._sim.say(self._people[number], text)
