@@ -164,7 +164,7 @@ class TelegramAdapter:
             self._closed.open(found[1])
         durable = receive(found[0], self._reply(found[1])) if found else None
         if query := update.callback_query:
-            said = SAID.get(query.data or "", SAID_OF_OTHERS)
+            said = SAID.get(str(query.data), SAID_OF_OTHERS)
             self._errands.run(partial(bot.answer_callback_query, query.id, said))
         return durable
 

@@ -51,7 +51,7 @@ def _message(message: Message, me: User, received_at: float) -> tuple[chat.Messa
 
 def _pressed(query: CallbackQuery) -> tuple[chat.Pressed, Place] | None:
     shown = query.message
-    if shown is None or not query.data:
+    if shown is None or not isinstance(query.data, str):
         return None
     place = Place(shown.chat.id, _topic(shown), shown.message_id)
     event = chat.Pressed(_conversation(place), _person(query.from_user), query.data, str(shown.message_id))

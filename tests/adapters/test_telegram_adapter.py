@@ -188,6 +188,15 @@ class TestMalformedUpdates:
         assert message.text == "still there?"
         assert "passed over" in caplog.text
 
+    async def test_a_press_on_no_control_at_all_stops_nothing(self, sim: SimTelegram) -> None:
+        odd = {"id": "1", "from": ADA, "chat_instance": "1", "data": ["stop"], "message": ORDINARY}
+        async with serving(sim) as ears:
+            sim.deliver("callback_query", odd)
+            sim.say(ME, "still there?")
+            await sim.until(lambda: sim.unconfirmed == 0)
+            message, _ = await ears.question()
+        assert message.text == "still there?"
+
     async def test_a_service_message_is_none(self, sim: SimTelegram, caplog: pytest.LogCaptureFixture) -> None:
         """Nothing is told of what is only not for the bot."""
         group = {"id": GROUP, "type": "supergroup", "title": "Birds"}
