@@ -48,16 +48,15 @@ class Step:
     """Which of the codes is tried, from the last one back; or how long an answer is."""
 
 
-STEPS = st.lists(
-    st.builds(
-        Step,
-        st.sampled_from(["allow", "deny", "make", "redeem", "ask", "ask", "ask", "wait", "restart"]),
-        st.sampled_from(PEOPLE),
-        st.sampled_from(PLACES),
-        st.integers(0, 2),
-    ),
-    max_size=30,
-)
+def steps(
+    what: list[str], people: tuple[Person, ...], places: tuple[Conversation, ...]
+) -> st.SearchStrategy[list[Step]]:
+    one = st.builds(Step, st.sampled_from(what), st.sampled_from(people), st.sampled_from(places), st.integers(0, 2))
+    return st.lists(one, max_size=30)
+
+
+RULINGS = steps(["allow", "deny", "make", "redeem", "redeem", "ask", "wait", "restart"], PEOPLE, PLACES)
+QUESTIONS = steps(["ask"] * 8 + ["wait", "restart"], (USER, USER, ADMIN), (PRIVATE, GROUP))
 
 
 @dataclass
@@ -179,10 +178,18 @@ class Play:
         )
 
 
-@settings(max_examples=40, deadline=None)
-@given(STEPS)
+@settings(max_examples=30, deadline=None)
+@given(RULINGS)
 def test_nobody_talks_who_may_not(steps: list[Step]) -> None:
     """Random rulings, codes, questions and restarts, against a second way to keep the same."""
+    with TemporaryDirectory() as folder:
+        asyncio.run(Play(Path(folder)).run(steps))
+
+
+@settings(max_examples=30, deadline=None)
+@given(QUESTIONS)
+def test_nobody_asks_more_than_the_quota_leaves(steps: list[Step]) -> None:
+    """Over restarts and from hour to hour, by messages and by tokens."""
     with TemporaryDirectory() as folder:
         asyncio.run(Play(Path(folder)).run(steps))
 
