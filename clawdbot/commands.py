@@ -65,6 +65,8 @@ class Commands:
         command = next((command for command in COMMANDS if command.name == name), None)
         if command is None:
             return Said(words.UNKNOWN_COMMAND.format(name=name), private=True)
+        if name == "pair" and not message.conversation.private:
+            await self._gate.redeem(message, argument(message.text))  # others have read it: it is good no more
         if command.admins_only and not admin:
             await self._gate.note_refused(message.author, message.conversation, f"/{name}")
             return Said(words.ADMINS_ONLY, private=True)

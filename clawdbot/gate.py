@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
@@ -18,7 +18,7 @@ from clawdbot.store import AccessBook, Decision, Entry
 log = logging.getLogger(__name__)
 
 MOST_NOTED = 10_000
-"""Admissions that are remembered, so that the store is not asked about each message."""
+"""Decisions that are remembered as noted; then that begins anew."""
 
 
 class Gate:
@@ -32,8 +32,8 @@ class Gate:
         self._clock = clock
         self._rulings: dict[tuple[str, int], Ruling] = {}
         """What the book holds; by platform and person."""
-        self._noted: set[tuple[str, int, Reason]] = set()
-        """Admissions that the audit has: conversation, person and reason."""
+        self._noted: set[tuple[Entry, float]] = set()
+        """What the audit has of these since when, so that it is not asked about every message."""
         self._counting: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
         self._ruling = asyncio.Lock()
         """One ruling at a time: many tries of codes at once would count as one, and the last word has to stay."""
@@ -52,18 +52,11 @@ class Gate:
 
     async def note_admitted(self, person: Person, where: Conversation, reason: Reason) -> None:
         """Keep that somebody talks in a conversation, once for each reason why they may."""
-        noted = (where.key, person.id, reason)
-        if noted in self._noted:
-            return
-        if len(self._noted) >= MOST_NOTED:
-            self._noted.clear()
-        if await _kept(self._book.note_once(_about(person.id, where, Decision.ALLOWED, reason), since=0.0)):
-            self._noted.add(noted)
+        await self._note_once(_about(person.id, where, Decision.ALLOWED, reason), since=0.0)
 
     async def note_refused(self, person: Person, where: Conversation, why: str) -> None:
         """Keep that somebody was refused, once a day for each conversation and reason."""
-        entry = _about(person.id, where, Decision.REFUSED, why)
-        await _kept(self._book.note_once(entry, since=begin(DAY, self._clock.wall())))
+        await self._note_once(_about(person.id, where, Decision.REFUSED, why), since=begin(DAY, self._clock.wall()))
 
     @asynccontextmanager
     async def counting(self, message: Message) -> AsyncIterator[Reached | None]:
@@ -107,6 +100,8 @@ class Gate:
     async def redeem(self, message: Message, code: str) -> bool:
         """Let the author talk in private if ``code`` is good. In a group it lets nobody in, and is good no more."""
         person, where = message.author.id, message.conversation
+        if not code:
+            return False
         async with self._ruling:
             denied = self._rulings.get((where.platform, person)) is Ruling.DENIED
             if denied or not await self._may_try(where.platform, person):
@@ -125,6 +120,18 @@ class Gate:
         """The last decisions, the latest first."""
         return await self._book.last(limit)
 
+    async def _note_once(self, entry: Entry, since: float) -> None:
+        if (entry, since) in self._noted:
+            return
+        try:
+            await self._book.note_once(entry, since)
+        except StoreError:
+            log.exception("a decision could not be noted in the audit")  # it holds all the same
+            return
+        if len(self._noted) >= MOST_NOTED:
+            self._noted.clear()
+        self._noted.add((entry, since))
+
     async def _may_try(self, platform: str, person: int) -> bool:
         own, everybody = await self._book.wrong_codes(platform, person, self._clock.wall() - TRIES_WINDOW)
         return own < MOST_TRIES_OF_ONE and everybody < MOST_TRIES_OF_ALL
@@ -136,16 +143,6 @@ class Gate:
         async with self._ruling:
             await self._book.rule(ruling, _about(person, where, decision, "", maker))
             self._rulings[where.platform, person] = ruling
-
-
-async def _kept(note: Awaitable[bool]) -> bool:
-    """Whether the audit took a note; people are let in or refused without it, too."""
-    try:
-        await note
-    except StoreError:
-        log.exception("a decision could not be noted in the audit")
-        return False
-    return True
 
 
 def _about(person: int, where: Conversation, decision: Decision, reason: str = "", maker: int | None = None) -> Entry:

@@ -122,6 +122,16 @@ async def test_a_code_is_never_good_in_a_group(rig: NewRig) -> None:
         assert await says(bot, "Hello", EVE) == []
 
 
+@pytest.mark.parametrize("by", [ADA, ADMIN])
+async def test_a_code_that_was_said_in_a_group_is_good_no_more(rig: NewRig, by: Person) -> None:
+    """Whoever said it: others have read it."""
+    bot = rig()
+    async with bot.running():
+        code = await code_from(bot)
+        await says(bot, f"/pair {code}", by, private=False)
+        assert await says(bot, f"/pair {code}", EVE) == [REFUSED]
+
+
 async def test_no_code_is_made_where_others_read_it(rig: NewRig) -> None:
     bot = rig()
     async with bot.running():
