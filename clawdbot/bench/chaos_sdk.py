@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from clawdbot.bench.chaos_bot import Orders, serving
-from clawdbot.bench.chaos_judge import Shown, Truth, judge
+from clawdbot.bench.chaos_judge import Truth, judge
 from clawdbot.bench.chaos_plan import Asked, FaultDraw, draw_question
 from clawdbot.bench.chaos_scenes import FAULTY, SIZES, ChaosScene, open_chaos
 from clawdbot.bench.chaos_tally import Judged, Tally, count
@@ -104,19 +104,19 @@ async def _drop(scenes: Mapping[Platform, ChaosScene], random: Random, events: C
 
 
 async def settled(pairs: Sequence[tuple[ChaosScene, Asked]], seconds: float, progress: Callable[[int], None]) -> None:
-    """Return when something lasting stands below every question, ``seconds`` after the call at the latest."""
+    """Return when nothing is missing below any question, ``seconds`` after the call at the latest."""
     missing = list(pairs)
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while missing and loop.time() < end:
-        missing = [(scene, one) for scene, one in missing if not lasting(scene.screen(one.number))]
+        missing = [(scene, one) for scene, one in missing if not _complete(scene, one)]
         progress(len(pairs) - len(missing))
         await asyncio.sleep(0.2)
 
 
-def lasting(screen: Sequence[Shown]) -> bool:
-    """Whether the last message is no growing one."""
-    return bool(screen) and not screen[-1].growing
+def _complete(scene: ChaosScene, one: Asked) -> bool:
+    found = judge(Truth(one.answer, one.whole), scene.screen(one.number))
+    return not (found.lost or found.unmarked or found.wrong_text)
 
 
 def verdict(scene: ChaosScene, platform: Platform, one: Asked, excused: int) -> Judged:
