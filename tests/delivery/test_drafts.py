@@ -10,6 +10,7 @@ import pytest
 
 from clawdbot.chat import Bucket, Drafts, Frame, Pace, Rate, State
 from clawdbot.delivery.live import LiveReply
+from clawdbot.delivery.outbox import Journal
 from clawdbot.errors import DeliveryError, Gone, Limited, Rejected, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.memory import MemoryPost, MemoryReply, Mishap, limits
@@ -225,11 +226,12 @@ async def test_a_crash_leaves_nothing_to_take_up(clock: ManualClock, live: Live)
         async def posted(self, part: int, post: str) -> None:
             self.notes.append("posted")
 
-        async def unsent(self, part: int) -> None:
-            self.notes.append("unsent")
+        async def refused(self, parts: int, seconds: float) -> None:
+            self.notes.append("refused")
 
     journal = Noting()
-    async with live(DraftingReply(clock), journal=journal) as answer:
+    noted: Journal = journal
+    async with live(DraftingReply(clock), journal=noted) as answer:
         answer.show("Hello")
         await clock.advance(10.0)
     assert journal.notes == []
