@@ -41,7 +41,7 @@ class Warming:
         self._clock = clock
         self._style = style
         self._engine: Engine | None = None
-        """The engine while it is open."""
+        """The engine while it is open, unless it keeps nothing that it has read."""
         self._reading: asyncio.Task[None] | None = None
         """What is being read ahead, or was last."""
         self._lately: dict[str, float] = {}
@@ -64,6 +64,9 @@ class Warming:
     @asynccontextmanager
     async def _opened(self, open_engine: OpenEngine) -> AsyncIterator[OpenedEngine]:
         async with open_engine() as engine:
+            if not engine.info.cache_tokens:
+                yield engine
+                return
             self._engine = engine
             # Not before the engine is handed out: a question that came while it started is not to wait for this.
             self._reading = asyncio.create_task(guarded(partial(self._read_opening, engine)))
@@ -82,7 +85,7 @@ class Warming:
             made = await self._style.compose(engine, [], "")
             # The cache keeps whole blocks alone; a system prompt that fills none gains nothing.
             opening = made.tokens[: made.beginning - made.beginning % engine.info.cache_block]
-            if opening and engine.info.cache_tokens and await self._read(engine, "the opening", opening):
+            if opening and await self._read(engine, "the opening", opening):
                 self._reuse.share(engine, opening)
         except EngineError as error:
             log.info("the system prompt was not read ahead: %s", error)
@@ -105,8 +108,7 @@ class Warming:
     def _is_warm(self, engine: Engine, conversation: str, beginning: Sequence[int]) -> bool:
         if any(ticket.conversation == conversation for ticket in self._sessions.tickets):
             return True  # the engine reads this very history for an answer that is on its way
-        missing = self._reuse.uncached(engine, conversation, beginning)
-        return missing < WORTHWHILE or not engine.info.cache_tokens
+        return self._reuse.uncached(engine, conversation, beginning) < WORTHWHILE
 
     async def _read(self, engine: Engine, name: str, tokens: list[int]) -> bool:
         """Whether the engine has read them to the end."""

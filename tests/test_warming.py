@@ -1,6 +1,8 @@
 """What is read before anybody asks: the system prompt at every start, a forgotten conversation when somebody types."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -133,17 +135,54 @@ async def test_a_question_that_comes_first_reads_it_for_all(rig: NewRig) -> None
         assert answer.screen.texts == ["Yes."]
 
 
-async def test_an_engine_that_is_gone_at_once_is_not_read_to(clock: ManualClock, tmp_path: Path) -> None:
-    """Nothing stays behind: Python would warn of a coroutine that never began."""
-    admission, engine = Admission(Policy(1, 1, 1.0), clock), ScriptedEngine(echo, clock)
-    style = Style(KIND.system_prompt, Sampling(10), history_share=0.5, most_messages=8)
+@pytest.fixture
+async def warming(clock: ManualClock, tmp_path: Path) -> AsyncIterator[Warming]:
+    """Without a bot around it."""
     async with open_store(tmp_path / "clawdbot.sqlite3", clock) as store:
-        sessions = Sessions(Capacity(1, 1, 1, 1), clock)
-        warming = Warming(store=store, sessions=sessions, admission=admission, reuse=Reuse(), clock=clock, style=style)
-        async with warming.around(lambda: opened(engine))():
-            pass
+        yield Warming(
+            store=store,
+            sessions=Sessions(Capacity(1, 1, 1, 1), clock),
+            admission=Admission(Policy(1, 1, 1.0), clock),
+            reuse=Reuse(),
+            clock=clock,
+            style=Style(KIND.system_prompt, Sampling(10), history_share=0.5, most_messages=8),
+        )
+
+
+async def test_an_engine_that_is_gone_at_once_is_not_read_to(clock: ManualClock, warming: Warming) -> None:
+    """Nothing stays behind: Python would warn of a coroutine that never began."""
+    engine = ScriptedEngine(echo, clock)
+    async with warming.around(lambda: opened(engine))():
+        pass
 
     assert engine.requests == []
+
+
+async def test_an_engine_closes_when_it_reads_nothing_any_more(clock: ManualClock, warming: Warming) -> None:
+    engine = ScriptedEngine(endless, clock)
+    running = []
+
+    @asynccontextmanager
+    async def opened_long() -> AsyncIterator[ScriptedEngine]:
+        yield engine
+        running.append(set(engine.running))
+
+    async with warming.around(opened_long)():
+        await clock.settle()
+        running.append(set(engine.running))
+
+    assert [len(requests) for requests in running] == [1, 0]
+
+
+@pytest.mark.parametrize(("keeps", "read"), [(INFO.cache_tokens, 1), (0, 0)])
+async def test_an_engine_without_a_prefix_cache_is_left_alone(
+    clock: ManualClock, warming: Warming, keeps: int, read: int
+) -> None:
+    engine = ScriptedEngine(echo, clock, replace(INFO, cache_tokens=keeps))
+    async with warming.around(lambda: opened(engine))():
+        await clock.settle()
+
+    assert len(engine.requests) == read
 
 
 def endless_when_long(request: Request) -> Script:
@@ -228,8 +267,10 @@ async def test_one_conversation_is_read_at_a_time(rig: NewRig) -> None:
         await talked(bot, 1, 2)
         await types(bot, chat=1)
         await types(bot, chat=2)
+        await bot.stop()
 
-        assert len(ahead(bot)) == 1
+        (read,) = ahead(bot)
+        assert bot.engine.aborted == {read.id}
 
 
 async def test_the_bot_ends_without_waiting_for_what_is_read_ahead(rig: NewRig) -> None:
@@ -242,6 +283,17 @@ async def test_the_bot_ends_without_waiting_for_what_is_read_ahead(rig: NewRig) 
 
         assert bot.clock.now() == before
         assert bot.engine.aborted == {ahead(bot)[0].id}
+
+
+async def test_nothing_is_asked_of_an_engine_that_is_gone(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        await talked(bot)
+        bot.engine.die()
+        await bot.rest()
+        await types(bot)
+
+        assert ahead(bot) == []
 
 
 async def test_an_engine_that_dies_meanwhile_is_missed_by_nobody(rig: NewRig) -> None:
