@@ -47,6 +47,9 @@ class Resuming:
     async def recover(self, adapters: Mapping[str, Adapter]) -> None:
         """Take up what an earlier run of the bot left unfinished; ``adapters`` are those that will serve."""
         self._adapters = adapters
+        for platform, ref, until in await self._store.held():
+            if (reply := self._reply(platform, ref)) is not None:
+                self._hold(reply, until)
         for left in await self._store.unfinished():
             if left.question.message.conversation.platform not in adapters:
                 continue  # that platform is switched off; perhaps it comes back
@@ -82,14 +85,17 @@ class Resuming:
             await self._answering.answer(asked)
 
     def _reply_to(self, left: Unfinished) -> Reply | None:
-        adapter = self._adapters.get(left.question.message.conversation.platform)
+        return self._reply(left.question.message.conversation.platform, left.question.reply_ref)
+
+    def _reply(self, platform: str, ref: str) -> Reply | None:
+        """Where that leads, if the platform is served and knows it."""
+        adapter = self._adapters.get(platform)
         try:
-            return adapter.reply(left.question.reply_ref) if adapter else None
+            return adapter.reply(ref) if adapter else None
         except (DeliveryError, ValueError):  # or a ref that another version of the adapter has made
             return None
 
     def _take_up(self, left: Unfinished, reply: Reply) -> None:
-        self._hold(reply, left.held_until)
         ticket = _ticket_of(left)
         asked = Asked(left.reply, left.question.message, reply, ticket, left.posts)
         if (answer := _seen(left)) is not None:
@@ -103,8 +109,9 @@ class Resuming:
     def _hold(self, reply: Reply, until: float) -> None:
         """Let nobody call there before the platform takes calls again: it has said so to an earlier run."""
         limits, now = reply.limits, self._clock.now()
-        for bucket in (limits.sends, limits.edits) if until > now else ():
-            self._budgets.refuse(bucket, limits.bot, Limited(until - now), now)
+        for bucket in (limits.sends, limits.edits, limits.typing):
+            if bucket is not None:
+                self._budgets.refuse(bucket, limits.bot, Limited(until - now), now)
 
     async def _give_up(self, asked: Asked) -> None:
         """Or every start would fail with it anew."""

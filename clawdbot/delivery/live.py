@@ -136,7 +136,9 @@ class LiveReply:
 
     async def __aenter__(self) -> Self:
         self._writer = self._start_writer()
-        self._typist = asyncio.create_task(show_typing(self._reply, self._readable, self._budgets, self._clock))
+        self._typist = asyncio.create_task(
+            show_typing(self._reply, self._readable, self._budgets, self._clock, self._parts.hold)
+        )
         self._typist.add_done_callback(_report)
         return self
 

@@ -140,6 +140,11 @@ class Parts:
         self.call.add_done_callback(_retrieve)
         await asyncio.shield(self.call)
 
+    async def hold(self, seconds: float) -> None:
+        """Note that the platform wants no calls for so long, if the next process can still be in it."""
+        if seconds >= LONG_WAIT:
+            await self._note_refusal(seconds)
+
     def _is_draft(self, number: int, frame: Frame) -> bool:
         """Whether ``frame`` is shown without a message: there is none yet, and there may be drafts instead."""
         return number >= len(self._parts) and self._preview.takes(frame)
@@ -205,13 +210,16 @@ class Parts:
             return
         part.gone = isinstance(error, Gone)
         wait = error.retry_after if isinstance(error, Limited) else 0.0
-        unsent = part.post is None and not part.doubtful
-        if unsent:
+        if part.post is None and not part.doubtful:
             part.begun = False
-        if unsent or wait >= LONG_WAIT:
-            if self.note is not None:
-                await self.note  # or it would come late and say that there may be a message
-            await self._tell(self._journal.refused(sum(each.begun for each in self._parts), wait))
+            await self._note_refusal(wait)
+        else:
+            await self.hold(wait)
+
+    async def _note_refusal(self, wait: float) -> None:
+        if self.note is not None:
+            await self.note  # or it would come late and say that there may be a message
+        await self._tell(self._journal.refused(sum(part.begun for part in self._parts), wait))
 
     def _doubt(self, part: _Part, frame: Frame) -> bool:
         """Whether a send may have brought back a message from an earlier one, with another text."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from clawdbot.chat import Reply
 from clawdbot.clock import Clock, until
@@ -17,8 +18,13 @@ AFTER_SHARED = 1.0
 EVERY = 4.0
 
 
-async def show_typing(reply: Reply, over: asyncio.Event, budgets: Budgets, clock: Clock) -> None:
-    """Keep the sign up until ``over``. Returns early where the platform has none; drops every `DeliveryError`."""
+async def show_typing(
+    reply: Reply, over: asyncio.Event, budgets: Budgets, clock: Clock, hold: Callable[[float], Awaitable[None]]
+) -> None:
+    """Keep the sign up until ``over``. Returns early where the platform has none; drops every `DeliveryError`.
+
+    ``hold`` is told the seconds for which the platform wants no calls.
+    """
     limits = reply.limits
     if limits.typing is None:
         return
@@ -35,6 +41,7 @@ async def show_typing(reply: Reply, over: asyncio.Event, budgets: Budgets, clock
             await reply.typing()
         except Limited as refusal:
             budgets.refuse(*buckets, refusal, clock.now())
+            await hold(refusal.retry_after)
         except DeliveryError as error:
             log.debug("Typing in %s was not shown: %s", reply.ref, error)
         finally:

@@ -53,8 +53,6 @@ class Unfinished:
     """`Post.ref` of each of its messages; None for one whose posting was begun: it may be there or not."""
     answer: Answer | None
     """All that is known of its text, "streaming" as long as it is being written; None if nothing is known."""
-    held_until: float
-    """When the platform takes calls for it again, seconds of `Clock.now`; long ago if it does now."""
 
 
 def question_row(question: Question, received_at: float) -> tuple[object, ...]:

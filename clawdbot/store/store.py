@@ -55,7 +55,7 @@ UPDATE reply SET state = ?, answer = ?, model = ?, question_tokens = ?, answer_t
 WHERE id = ? AND finished_at IS NULL AND state IN ('asked', 'streaming')
 """
 _BEGIN = "UPDATE reply SET begun = max(begun, ?) WHERE id = ?"
-_REFUSED = "UPDATE reply SET begun = ?, held_until = ? WHERE id = ?"
+_REFUSED = "UPDATE reply SET begun = ?, held_until = max(coalesce(held_until, 0), ?) WHERE id = ?"
 _REOPEN = """
 UPDATE reply SET state = 'streaming', finished_at = NULL
 WHERE id = ? AND state = 'interrupted' AND finished_at IS NOT NULL
@@ -79,6 +79,11 @@ INSERT INTO conversation (key, first_turn) SELECT ?, 2 * (coalesce(max(id), 0) +
 ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
 """
 _PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
+# Of those that are finished the latest will do; an index would cost more than it is worth.
+_HELD = """
+SELECT platform, reply_ref, held_until FROM reply
+WHERE held_until > ? AND (finished_at IS NULL OR id > (SELECT max(id) FROM reply) - 1000)
+"""
 _OF_POST = "SELECT reply.* FROM reply JOIN post ON post.reply = reply.id WHERE post.ref = ? AND conversation = ?"
 _POSTS = "SELECT part, ref FROM post WHERE reply = ?"
 _PRIVATE = """
@@ -175,7 +180,7 @@ class Store:
         await self._database.write(_BEGIN, begun, reply)
 
     async def refused(self, reply: int, begun: int, seconds: float) -> None:
-        """Only so many messages were ``begun``, and the platform takes no call for ``seconds``."""
+        """So many messages were ``begun``; the platform takes no call for ``seconds``; the longest wait counts."""
         await self._database.write(_REFUSED, begun, self._clock.wall() + seconds, reply)
 
     async def posted(self, reply: int, part: int, post_ref: str) -> None:
@@ -223,6 +228,12 @@ class Store:
         """The pending replies, oldest first: what a start has to take up again."""
         return [await self._read(row) for row in await self._database.read(_PENDING)]
 
+    async def held(self) -> list[tuple[str, str, float]]:
+        """Where platforms want no calls yet: platform, `Reply.ref`, until when in seconds of `Clock.now`."""
+        epoch = self._clock.wall() - self._clock.now()
+        rows = await self._database.read(_HELD, self._clock.wall())
+        return [(row["platform"], row["reply_ref"], row["held_until"] - epoch) for row in rows]
+
     async def of_post(self, conversation: str, post_ref: str) -> Unfinished | None:
         """The reply that the message ``post_ref`` of a conversation belongs to, with its text if it has one.
 
@@ -236,10 +247,9 @@ class Store:
         return await self._database.write(_REOPEN, reply) == 1
 
     async def _read(self, row: sqlite3.Row) -> Unfinished:
-        epoch = self._clock.wall() - self._clock.now()
-        question = read_question(row, row["received_at"] - epoch)
+        question = read_question(row, row["received_at"] - self._clock.wall() + self._clock.now())
         posts = read_posts(await self._database.read(_POSTS, row["id"]), row["begun"])
-        return Unfinished(row["id"], question, posts, read_answer(row), (row["held_until"] or 0.0) - epoch)
+        return Unfinished(row["id"], question, posts, read_answer(row))
 
     async def private_chats(self, platform: str, limit: int = 200) -> list[Conversation]:
         """Where people have asked something in private, the latest first, ``limit`` of them at most."""

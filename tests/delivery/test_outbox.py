@@ -212,6 +212,19 @@ async def test_a_long_wait_is_noted(
         assert notes.refusals == refusals
 
 
+@pytest.mark.parametrize(("wait", "refusals"), [(4.9, []), (300.0, [(0, 300.0)])])
+async def test_a_long_wait_for_typing_is_noted_too(
+    clock: ManualClock, live: Live, wait: float, refusals: list[tuple[int, float]]
+) -> None:
+    """On some platforms it holds for messages as well."""
+    reply = MemoryReply(clock)
+    reply.inject("typing", Mishap(Limited(wait)))
+    notes = Notes()
+    async with live(reply, journal=notes):
+        await clock.advance(0.6)
+        assert notes.refusals == refusals
+
+
 async def test_a_refusal_does_not_settle_an_earlier_doubt(clock: ManualClock, live: Live, play: Play) -> None:
     """The first try may have landed, whatever happens to the second."""
     reply = MemoryReply(clock)

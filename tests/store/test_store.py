@@ -232,15 +232,21 @@ class TestUnfinished:
     async def test_a_wait_that_the_platform_asks_for_is_known_to_the_next_start(
         self, path: Path, clock: ManualClock
     ) -> None:
-        """By the time of day, since clocks begin anew; and nothing is held where nobody was asked to wait."""
+        """By the time of day, since clocks begin anew; also one that a finished reply has met, and none that is over.
+
+        A later failure does not shorten it.
+        """
         async with open_store(path, clock) as store:
-            held, free = await asked(store, "1"), await asked(store, "2")
-            await store.refused(held, 0, 300.0)
+            for event, wait in (("1", 300.0), ("2", 30.0), ("3", 200.0)):
+                await store.refused(await asked(store, event), 0, wait)
+            await asked(store, "4")
+            await store.refused(1, 0, 0.0)
+            await store.fail(3, State.FAILED)
         later = ManualClock(start=5.0, epoch=clock.wall() + 60.0)
         async with open_store(path, later) as store:
-            found = {left.reply: left.held_until for left in await store.unfinished()}
-        assert found[held] == pytest.approx(5.0 + 240.0)
-        assert found[free] < 0.0
+            held = await store.held()
+        assert [(platform, ref) for platform, ref, _ in held] == [("telegram", "ref 1"), ("telegram", "ref 3")]
+        assert [until for _, _, until in held] == pytest.approx([5.0 + 240.0, 5.0 + 140.0])
 
     async def test_a_growing_text_never_replaces_the_finished_one(self, store: Store) -> None:
         """A call that was on its way while the answer ended; its message counts all the same."""
