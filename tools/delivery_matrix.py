@@ -1,7 +1,7 @@
 """Runs ``clawdbot bench delivery`` for every pair of a pace and a length, with one chat and with eight.
 
-``python tools/delivery_matrix.py FILE`` takes about a quarter of an hour on an idle machine, writes all figures to FILE
-and prints the table of docs/latency.md.
+``python tools/delivery_matrix.py FOLDER`` takes about a quarter of an hour on an idle machine, leaves a file of each run
+in FOLDER and prints the table of docs/latency.md.
 """
 
 import json
@@ -9,7 +9,6 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 CHATS, TOKENS, RATES = (1, 8), (400, 1100), (40, 150)
@@ -19,7 +18,7 @@ COLUMNS = ("chats", "tokens", "tokens/s", "where", "`tax`", "`staleness`", "`fre
 
 def measured(chats: int, tokens: int, rate: int, folder: Path) -> dict[str, Any]:
     """What one run writes."""
-    file = folder / "run.json"
+    file = folder / f"delivery-{chats}x{tokens}-at-{rate}.json"
     options = {"rtt": ROUND_TRIP, "rate": rate, "tokens": tokens, "chats": chats, "rounds": 1, "platform": "all"}
     given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
     subprocess.run([sys.executable, "-m", "clawdbot", "bench", "delivery", *given, "--json", str(file)], check=True)
@@ -46,13 +45,9 @@ def _line(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def main(path: Path) -> None:
+def main(folder: Path) -> None:
     """Run all of them."""
-    runs: list[dict[str, Any]] = []
-    with TemporaryDirectory() as folder:
-        for chats, tokens, rate in product(CHATS, TOKENS, RATES):
-            runs.append(measured(chats, tokens, rate, Path(folder)))
-            path.write_text(json.dumps({"runs": runs}, indent=1) + "\n", encoding="utf-8")
+    runs = [measured(*chosen, folder) for chosen in product(CHATS, TOKENS, RATES)]
     table = [_line(*COLUMNS), _line(*["---"] * len(COLUMNS)), *(row for run in runs for row in rows(run))]
     sys.stdout.write("\n".join(table) + "\n")
 
