@@ -1,7 +1,7 @@
 """Runs ``clawdbot bench delivery`` for every pair of a pace and a length, with one chat and with eight.
 
-``python tools/delivery_matrix.py FOLDER`` takes about a quarter of an hour on an idle machine, leaves a file of each run
-in FOLDER and prints the table of docs/latency.md.
+``python tools/delivery_matrix.py FOLDER`` takes about a quarter of an hour on an idle machine, leaves a file of each
+run in FOLDER and prints the table of docs/latency.md.
 """
 
 import json
