@@ -113,6 +113,8 @@ class Bot:
         """Take a question in unless it is too much, for its author or for the bot."""
         try:
             async with self._gate.counting(message) as over:
+                if not self._gate.decide(message.author, message.conversation).allowed:
+                    return  # kept out while it waited to be counted
                 if over is not None:
                     await self._tell_quota(over, message, reply)
                 elif refusal := self._refusal(message):

@@ -68,6 +68,19 @@ async def test_who_is_kept_out_is_kept_out_of_what_the_settings_allow(rig: NewRi
         assert len(bot.requests) == len(bot.engine.aborted) == 1
 
 
+async def test_who_is_kept_out_is_so_in_the_middle_of_a_burst(rig: NewRig) -> None:
+    """Questions that were said before, but not taken in yet, are not taken in any more."""
+    bot = rig(silent, quota=Quota(messages_per_day=1000), sessions=SessionSettings(share=100))
+    async with bot.running():
+        for chat in range(50):
+            bot.platform.say("Hello", ADA, chat=chat)
+        bot.platform.say(f"/deny {ADA.id}", ADMIN)
+        for _ in range(20):
+            await bot.rest()
+
+        assert bot.app.sessions.tickets == []
+
+
 async def test_no_admin_locks_another_one_out(rig: NewRig) -> None:
     bot = rig()
     async with bot.running():
