@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from clawdbot.store import Entry
 
-LENGTH = 20
-"""Decisions that are shown."""
+LENGTH = 15
+"""Decisions that are shown: about what one message holds."""
 
 
 def audit(entries: Sequence[Entry]) -> str:

@@ -43,8 +43,10 @@ def argument(text: str) -> str:
 
 def number(text: str) -> int | None:
     """The number of a person, written as such or as Discord writes a mention; None when it is anything else."""
-    found = re.fullmatch(r"(?:<@!?)?([1-9][0-9]{0,18})>?", text)
-    return int(found[1]) if found and int(found[1]) < 2**63 else None
+    mention = re.fullmatch(r"<@!?(.*)>", text)
+    digits = mention[1] if mention else text
+    # No number of a platform's has more digits, and the database takes none.
+    return int(digits) if re.fullmatch(r"[1-9][0-9]{0,18}", digits) and int(digits) < 2**63 else None
 
 
 class Commands:

@@ -6,7 +6,7 @@ import pytest
 
 from clawdbot import words
 from clawdbot.chat import COMMANDS
-from clawdbot.commands import TABLE, called, may_stop
+from clawdbot.commands import TABLE, called, may_stop, number
 from clawdbot.sessions import Ticket
 from clawdbot.testing.rig import ADA, ADMIN, Rig, question, slow, turns
 
@@ -31,6 +31,12 @@ NewRig = Callable[..., Rig]
 def test_a_command_is_a_name_behind_a_slash(text: str, expected: str) -> None:
     """A path or a fraction is a question."""
     assert called(text) == expected
+
+
+@pytest.mark.parametrize("text", ["42", "<@42>", "<@!42>"])
+def test_a_person_is_named_by_number(text: str) -> None:
+    """As it is, or as Discord writes a mention."""
+    assert number(text) == 42
 
 
 def test_every_command_of_the_menus_does_something() -> None:
