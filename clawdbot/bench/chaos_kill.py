@@ -87,7 +87,9 @@ class _Series:
         self._orders = Orders({platform: scene.address}, {platform: scene.allowed}, database, self._cast)
         self._asked: list[Asked] = []
         self._unknown: Counter[int] = Counter()
-        """By question, the most messages that were on the screen and not in the database when the bot was killed."""
+        """By question, messages that were on the screen and not in the database when the bot was killed.
+
+        One a kill at most, since an answer has one call under way: what else is not known is the bot's own fault."""
         self._events: Counter[str] = Counter()
         self._engines_left = 0
 
@@ -130,7 +132,7 @@ class _Series:
         for one in self._asked:
             known = stored[one.number].posts if one.number in stored else 0
             unknown = len(self._scene.screen(one.number)) - known
-            self._unknown[one.number] = max(self._unknown[one.number], unknown)
+            self._unknown[one.number] += unknown > self._unknown[one.number]
         for one in self._asked[: -KEPT * IN_A_LIFE]:
             if one.number in stored and stored[one.number].delivered:
                 self._scene.close(one.number)
