@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from telegram.error import TimedOut
 
 from clawdbot.app import supervise
 from clawdbot.chat import COMMANDS, Drafting, Edited, Event, File, Frame, Pressed, Reply, State
@@ -285,6 +286,30 @@ class TestPolling:
         async with PollRequest(Inbox(lambda update, at: None), clock) as poll:
             await poll.do_request(f"{sim.url}/bot{sim.token}/getUpdates", "POST")
         assert poll.alive_at == 300.0
+
+    async def test_one_that_never_went_out_is_no_sign_of_life(self) -> None:
+        """All connections hang: a pool that never recovers would look like a long quiet night."""
+        clock, held = ManualClock(start=0.0), asyncio.Event()
+
+        async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            held.set()
+            await reader.read()
+            writer.close()
+
+        server = await asyncio.start_server(hold, "127.0.0.1", 0)
+        url = "http://{}:{}/".format(*server.sockets[0].getsockname())
+        async with (
+            server,
+            PollRequest(Inbox(lambda update, at: None), clock, connection_pool_size=1, pool_timeout=0.01) as poll,
+        ):
+            first = asyncio.create_task(poll.do_request(url, "POST"))
+            await held.wait()
+            await clock.advance(7.0)
+            with pytest.raises(TimedOut, match="Pool timeout"):
+                await poll.do_request(url, "POST")
+            first.cancel()
+            await asyncio.wait((first,))
+        assert poll.alive_at == 0.0
 
     async def test_one_that_never_ends_is_noticed(self, sim: SimTelegram) -> None:
         """A supervisor can then start the adapter anew; the library would wait for ever."""

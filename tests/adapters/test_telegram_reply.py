@@ -221,6 +221,10 @@ class TestDrafts:
     async def test_groups_have_none(self, drafting: tuple[TelegramAdapter, Ears]) -> None:
         assert drafting[0].reply(f"{GROUP}/0/5").drafts is None
 
+    async def test_what_answers_no_message_has_none(self, drafting: tuple[TelegramAdapter, Ears]) -> None:
+        """The question's number names the draft."""
+        assert drafting[0].reply(f"{ME}/0/0").drafts is None
+
     async def test_a_refused_one_is_the_last_of_all_chats(
         self, sim: SimTelegram, drafting: tuple[TelegramAdapter, Ears], asked: TelegramReply
     ) -> None:
@@ -345,14 +349,21 @@ class TestTrouble:
         self, sim: SimTelegram, ears: Ears, reply: Reply, why: str
     ) -> None:
         sim.shut(ME, why)
-        for call in (reply.send(frame("x"), "k"), reply.typing(), reply.send(frame("y"), "l")):
+        file = File("answer.md", b"y")
+        calls = (
+            reply.send(frame("x"), "k"),
+            reply.typing(),
+            reply.send(frame("y"), "l"),
+            reply.send(frame("", State.FINAL, file), "m"),
+        )
+        for call in calls:
             with pytest.raises(Forbidden, match=why):
                 await call
         assert sim.counted(chat=ME) == 1
         sim.shut(ME, "")
         sim.say(ME, "/start")
         _, again = await ears.question(1)
-        await again.send(frame("z"), "m")
+        await again.send(frame("z"), "n")
         assert [shown.text for shown in sim.answers(ME)] == ["z"]
 
     async def test_another_chat_is_not_closed_with_it(self, sim: SimTelegram, ears: Ears, reply: Reply) -> None:

@@ -33,6 +33,7 @@ def caused(error: TelegramError, cause: Exception) -> TelegramError:
         (BadRequest("Chat not found"), Gone),
         (BadRequest("Message thread not found"), Gone),
         (BadRequest("Message can't be edited"), Gone),
+        (BadRequest("Group chat was upgraded to a supergroup chat"), Gone),
         (ChatMigrated(-1001), Gone),
         (BadRequest("Message is too long"), Rejected),
         (BadRequest("Message text is empty"), Rejected),

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
@@ -153,9 +154,12 @@ async def test_the_first_is_measured_however_short_the_time(
 ) -> None:
     tuning = tuner(clock, limit=0.0)
 
-    await through(tuning.measure([candidate(64), candidate(32)], engines.open, rules, nothing))
+    wanted = [candidate(64), candidate(64, at_once=2), candidate(32)]
 
-    assert [one.candidate for one in tuning.measurements] == [candidate(64)]
+    await through(tuning.measure(wanted, engines.open, rules, nothing))
+
+    assert [one.candidate for one in tuning.measurements] == wanted[:1]
+    assert [one.candidate for one in tuning.left_out] == wanted[1:]
 
 
 async def test_an_engine_that_does_not_start_is_left_out_with_the_reason(
@@ -198,8 +202,10 @@ async def test_the_bar_grows_while_a_trace_runs(clock: ManualClock, through: Thr
 
     await through(tuner(clock, progress=said).measure([candidate(64)], engines.open, rules, nothing))
 
+    await clock.settle()
     steps = list(dict.fromkeys(step for step, _ in said.steps))
     shares = [share for step, share in said.steps if step == steps[-1] and share is not None]
     assert steps == ["128/64: the engine starts", "how fast prompts are read", "128/64: mixed traffic"]
     assert shares == sorted(shares)
     assert (shares[0], len(shares) > 20, shares[-1] > 0.9) == (0.0, True, True)
+    assert clock.wakes_at == inf, "it goes on when the trace is over"
