@@ -1,8 +1,11 @@
-"""The garbage collector leaves alone what an engine's start has loaded."""
+"""While an engine is up garbage is looked for seldom, and the database's threads need not wait long for the loop's."""
 
 import gc
+import sys
 
-from clawdbot.engine.settled import THRESHOLDS, settled
+import pytest
+
+from clawdbot.engine.settled import SWITCH, THRESHOLDS, settled
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.rig import echo
@@ -18,3 +21,14 @@ async def test_what_is_loaded_is_not_looked_through_while_the_engine_is_up(clock
 
     assert during == (engine, True, THRESHOLDS)
     assert (gc.get_freeze_count(), gc.get_threshold()) == (0, usual)
+
+
+async def test_threads_take_turns_quickly_while_the_engine_is_up(clock: ManualClock) -> None:
+    """A statement of the database must not wait 5 ms for a busy event loop, twice."""
+    usual = sys.getswitchinterval()
+
+    async with settled(lambda: opened(ScriptedEngine(echo, clock)))():
+        during = sys.getswitchinterval()
+
+    assert during == pytest.approx(SWITCH)
+    assert sys.getswitchinterval() == usual
