@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
+from urllib.parse import quote
 
 from clawdbot.bench.draw_panels import FIGURES
 from clawdbot.bench.reported import (
@@ -28,6 +29,8 @@ MIXED = ("short p50", "p95", "p99", "long p50", "p95", "gap p99", "max", "answer
 """The figures of mixed traffic."""
 PERCENTILES = ("p50", "p95", "p99", "max", "n")
 TURNS_A_ROW = 10
+ROUND = str.maketrans("[]", "()")
+"""For the words of a picture, which a square bracket would end."""
 
 Rows = Sequence[Sequence[str]]
 
@@ -39,7 +42,7 @@ class Result:
     name: str
     """What it is called on the page."""
     picture: str
-    """The picture's address as seen from the page."""
+    """The picture's file, beside the page."""
     found: Kind
 
 
@@ -59,7 +62,7 @@ def _section(result: Result) -> str:
         "",
         f"`{command}`: {', '.join((*subject, *origin))}; {found.started_at}",
         "",
-        f"![{result.name}]({result.picture})",
+        f"![{result.name.translate(ROUND)}]({quote(result.picture)})",
         "",
         *_markdown(columns, rows),
     ]

@@ -32,6 +32,14 @@ def test_each_file_becomes_a_picture_on_one_page(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out == f"{out / 'report.md'}\n"
 
 
+def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+    """Of its picture the page needs the address, in which some signs mean something."""
+    report([saved(tmp_path / "my run (2)].json", OVERHEAD)], tmp_path / "out")
+
+    assert (tmp_path / "out" / "my run (2)].png").is_file()
+    assert "![my run (2))](my%20run%20%282%29%5D.png)" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+
+
 def test_it_is_a_command_of_bench(tmp_path: Path) -> None:
     file = saved(tmp_path / "mine.json", OVERHEAD)
 
