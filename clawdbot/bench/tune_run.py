@@ -15,10 +15,12 @@ from clawdbot.clock import Clock
 from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.progress import Progress
 from clawdbot.engine.protocol import Engine
-from clawdbot.errors import EngineUnavailable
+from clawdbot.errors import EngineError, EngineUnavailable
 
 Open = Callable[[Candidate], AbstractAsyncContextManager[Engine]]
 """Starts an engine as a candidate wants it. Raises `EngineUnavailable`."""
+
+REMEDY = "Its log above names the cause; too little memory is the usual one."
 
 TICK = 0.5
 """Seconds between two states of the bar."""
@@ -58,8 +60,8 @@ class Tuner:
     ) -> None:
         """Measure ``candidates`` in their order; neighbours with the same engine share its start.
 
-        ``keep`` is called after each. One whose engine does not start is left out, unless it is the first: then this
-        raises `EngineUnavailable`.
+        ``keep`` is called after each. One whose engine does not start, or dies of the traffic, is left out, unless it
+        is the first: then this raises `EngineUnavailable`.
         """
         for _, group in groupby(candidates, key=_engine_of):
             alike = list(group)
@@ -75,7 +77,8 @@ class Tuner:
             except EngineUnavailable as error:
                 if not self.measurements:
                     raise
-                self._leave(alike, f"does not start: {error.reason}")
+                measured = [one.candidate for one in self.measurements]
+                self._leave([one for one in alike if one not in measured], f"does not run: {error.reason}")
 
     def _fits(self, start: float) -> bool:
         return not self.measurements or self._clock.now() + start + self._play <= self._end
@@ -109,7 +112,13 @@ class Tuner:
 
     async def _run(self, engine: Engine, rules: Policy, traffic: Traffic, name: str) -> Outcome:
         door = loading.guarded(Admission(rules, self._clock), engine.info)
-        return await loading.play(engine, door, traffic, name, self._clock)
+        try:
+            return await loading.play(engine, door, traffic, name, self._clock)
+        except ExceptionGroup as failures:
+            _, others = failures.split(EngineError)
+            if others is not None:
+                raise
+            raise EngineUnavailable("The engine fails under this traffic.", REMEDY) from failures
 
     @asynccontextmanager
     async def _ticking(self, step: str, seconds: float) -> AsyncIterator[None]:

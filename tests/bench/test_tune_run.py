@@ -50,7 +50,7 @@ class Engines:
         self._clock = clock
         self.started: list[Candidate] = []
         self.broken: Candidate | None = None
-        self.requests: list[list[Request]] = []
+        self.engines: list[ScriptedEngine] = []
 
     @asynccontextmanager
     async def open(self, candidate: Candidate) -> AsyncIterator[Engine]:
@@ -59,7 +59,7 @@ class Engines:
         if candidate == self.broken:
             raise EngineUnavailable("There is not enough memory.", "Buy some.")
         engine = ScriptedEngine(paced, self._clock, replace(INFO, step_budget=64, long_prefill=64))
-        self.requests.append(engine.requests)
+        self.engines.append(engine)
         yield engine
 
 
@@ -106,7 +106,8 @@ async def test_the_trace_fits_the_speed_that_was_measured_first(
     await through(tuning.measure([candidate(64), candidate(32)], engines.open, rules, nothing))
 
     assert tuning.speed == pytest.approx(200, rel=0.01)
-    probes = [[one.id for one in requests if one.id.startswith("probe/long")] for requests in engines.requests]
+    asked = [[one.id for one in engine.requests] for engine in engines.engines]
+    probes = [[name for name in names if name.startswith("probe/long")] for names in asked]
     assert [len(found) for found in probes] == [2, 0], "only the first engine is probed"
 
 
@@ -171,7 +172,27 @@ async def test_an_engine_that_does_not_start_is_left_out_with_the_reason(
     await through(tuning.measure([candidate(64), candidate(32), candidate(16)], engines.open, rules, nothing))
 
     assert [one.candidate for one in tuning.measurements] == [candidate(64), candidate(16)]
-    assert [one.reason for one in tuning.left_out] == ["does not start: There is not enough memory."]
+    assert [one.reason for one in tuning.left_out] == ["does not run: There is not enough memory."]
+
+
+@pytest.mark.parametrize("first_lost", [1, 2])
+async def test_an_engine_that_dies_of_the_traffic_is_left_out(
+    clock: ManualClock, through: Through, engines: Engines, first_lost: int
+) -> None:
+    """Such as one whose steps are too large for the memory; what was measured on it counts."""
+    wanted = [candidate(64), candidate(32), candidate(32, at_once=2), candidate(16)]
+    tuning, killer = tuner(clock), wanted[first_lost]
+
+    def deadly(one: Candidate) -> Policy:
+        if one == killer:
+            engines.engines[-1].die()
+        return rules(one)
+
+    await through(tuning.measure(wanted, engines.open, deadly, nothing))
+
+    assert [one.candidate for one in tuning.measurements] == [*wanted[:first_lost], wanted[3]]
+    assert [one.candidate for one in tuning.left_out] == wanted[first_lost:3]
+    assert {one.reason for one in tuning.left_out} == {"does not run: The engine fails under this traffic."}
 
 
 async def test_nothing_is_recommended_when_not_even_the_default_starts(
