@@ -1,6 +1,8 @@
 """Who enters the engine, and when: decisions without a clock, then the waiting around them."""
 
 import asyncio
+import gc
+import weakref
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -217,6 +219,34 @@ class TestAdmission:
         await asyncio.gather(*tasks)
 
         assert (before, entered) == (["first"], ["first", "second"])
+
+    async def test_whoever_gave_up_waiting_is_forgotten(self, clock: ManualClock) -> None:
+        """With all that hangs on it, such as the answer that it was to tell."""
+        admission, end = Admission(Policy(1, 1, 10.0), clock), asyncio.Event()
+
+        class Reader:
+            def tell(self, standing: Standing) -> None:
+                """Look."""
+
+        reader = Reader()
+        gone = weakref.ref(reader)
+
+        async def wait(reader: Reader) -> None:
+            async with admission.place("u", SHORT, long=False, tell=reader.tell):
+                await end.wait()
+
+        blocker = asyncio.create_task(wait(Reader()))
+        await clock.settle()
+        waiting = asyncio.create_task(wait(reader))
+        await clock.settle()
+        waiting.cancel()
+        await asyncio.wait((waiting,))
+        del reader, waiting
+        gc.collect()
+
+        assert gone() is None
+        end.set()
+        await blocker
 
     @pytest.mark.parametrize("ending", ["cancelled while waiting", "cancelled inside", "failed inside"])
     async def test_a_place_is_given_back_whatever_happens(self, clock: ManualClock, ending: str) -> None:
