@@ -222,13 +222,17 @@ class TestLimits:
             assert sim.counted(verdict=Verdict.LIMITED) == 2
 
     async def test_a_penalty_is_the_shortest_wait(self) -> None:
+        """However long ago the last call was that counted."""
+        clock = ManualClock()
         allowance = Allowance(private=(Rate(1, 1.0),), penalty=280)
-        async with SimTelegram(allowance=allowance) as sim, connected(sim) as bot:
+        async with SimTelegram(allowance=allowance, clock=clock) as sim, connected(sim) as bot:
             sim.say(ME, "hi")
             await bot.send_message(ME, "one")
-            with pytest.raises(RetryAfter) as refused:
-                await bot.send_message(ME, "two")
-            assert refused.value.retry_after == timedelta(seconds=280)
+            for left in (280, 180):
+                with pytest.raises(RetryAfter) as refused:
+                    await bot.send_message(ME, "two")
+                assert refused.value.retry_after == timedelta(seconds=left)
+                await clock.advance(100.0)
 
     async def test_all_chats_together_have_a_limit_too(self) -> None:
         async with SimTelegram(allowance=Allowance(private=FREE, bot=(Rate(2, 60.0),))) as sim, connected(sim) as bot:
