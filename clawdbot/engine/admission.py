@@ -214,6 +214,8 @@ class Admission:
 
     def _end_aside(self, aside: asyncio.Task[None]) -> None:
         self._aside = None
+        if not aside.cancelled():
+            aside.exception()  # or asyncio tells of it where whoever waited was cancelled
 
     def _admit(self) -> None:
         for number in self._line.admit(self._clock.now()):

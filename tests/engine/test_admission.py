@@ -392,6 +392,27 @@ class TestSpareTime:
 
         assert ended.is_set()
 
+    async def test_what_it_raises_while_nobody_waits_any_more_is_of_no_interest(
+        self, clock: ManualClock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Such as that its engine died, which ended the wait, too."""
+        admission = Admission(POLICY, clock)
+
+        async def work() -> None:
+            try:
+                await never()
+            finally:
+                raise OSError
+
+        aside = asyncio.create_task(admission.in_spare_time(work))
+        await clock.settle()
+        aside.cancel()
+        await asyncio.wait((aside,))
+        gc.collect()
+
+        assert aside.cancelled()
+        assert caplog.text == ""
+
     async def test_what_it_raises_comes_out(self, clock: ManualClock) -> None:
         admission = Admission(POLICY, clock)
 
