@@ -408,9 +408,9 @@ class TestSpareTime:
         await clock.settle()
         aside.cancel()
         await asyncio.wait((aside,))
+        del aside  # asyncio tells of an exception when the last that holds its task is gone
         gc.collect()
 
-        assert aside.cancelled()
         assert caplog.text == ""
 
     async def test_what_it_raises_comes_out(self, clock: ManualClock) -> None:
