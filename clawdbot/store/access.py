@@ -4,8 +4,6 @@ import sqlite3
 from dataclasses import dataclass
 from enum import StrEnum
 
-import aiosqlite
-
 from clawdbot.access import Ruling
 from clawdbot.clock import Clock
 from clawdbot.quota import DAY, HOUR, Used, begin
@@ -84,16 +82,18 @@ class AccessBook:
 
     async def rule(self, ruling: Ruling, entry: Entry) -> None:
         """Keep what was ruled about the person of ``entry``, and the entry."""
-        async with self._database.transaction() as write:
-            await self._rule(write, ruling, entry)
+        await self._database.transaction(lambda connection: self._rule(connection, ruling, entry))
 
     async def open_code(self, digest: bytes, seconds: float, entry: Entry) -> None:
         """Keep that the maker of ``entry`` made a code that is good for ``seconds``; those that were not used go."""
         now = self._clock.wall()
-        async with self._database.transaction() as write:
-            await write.execute("DELETE FROM pairing WHERE expires <= ?", (now,))
-            await write.execute(_OPEN, (digest, entry.platform, entry.maker, now + seconds))
-            await write.execute(_NOTE, self._row(entry))
+
+        def keep(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM pairing WHERE expires <= ?", (now,))
+            connection.execute(_OPEN, (digest, entry.platform, entry.maker, now + seconds))
+            connection.execute(_NOTE, self._row(entry))
+
+        await self._database.transaction(keep)
 
     async def codes(self, platform: str) -> list[bytes]:
         """The digests of the codes that are good on ``platform`` now."""
@@ -104,11 +104,14 @@ class AccessBook:
 
     async def use_code(self, digest: bytes, ruling: Ruling, entry: Entry) -> bool:
         """Let a code be good no more and keep what it brings to the person of ``entry``; False when it was used."""
-        async with self._database.transaction() as write:
-            row = await write.execute_fetchall(_CLOSE, (digest, self._clock.wall()))
-            for (maker,) in row:
-                await self._rule(write, ruling, entry, maker)
-        return bool(row)
+
+        def use(connection: sqlite3.Connection) -> bool:
+            makers = connection.execute(_CLOSE, (digest, self._clock.wall())).fetchall()
+            for (maker,) in makers:
+                self._rule(connection, ruling, entry, maker)
+            return bool(makers)
+
+        return await self._database.transaction(use)
 
     async def spoil_code(self, digest: bytes) -> None:
         """Let a code be good no more, unused."""
@@ -140,9 +143,9 @@ class AccessBook:
         (row,) = await self._database.read(_USED, begin(HOUR, now), platform, person, begin(DAY, now))
         return Used(row[0], row[1], row[2], row[3])
 
-    async def _rule(self, write: aiosqlite.Connection, ruling: Ruling, entry: Entry, maker: int | None = None) -> None:
-        await write.execute(_RULE, (entry.platform, entry.person, ruling.value))
-        await write.execute(_NOTE, self._row(entry, maker))
+    def _rule(self, connection: sqlite3.Connection, ruling: Ruling, entry: Entry, maker: int | None = None) -> None:
+        connection.execute(_RULE, (entry.platform, entry.person, ruling.value))
+        connection.execute(_NOTE, self._row(entry, maker))
 
     def _row(self, entry: Entry, maker: int | None = None) -> tuple[object, ...]:
         what = (entry.conversation, entry.decision.value, entry.reason)

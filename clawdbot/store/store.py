@@ -120,9 +120,11 @@ async def open_store(
 
 
 async def _prune(database: Database, before: float) -> None:
-    async with database.transaction() as write:
+    def delete(connection: sqlite3.Connection) -> None:
         for statement in _PRUNE:
-            await write.execute(statement, (before,))
+            connection.execute(statement, (before,))
+
+    await database.transaction(delete)
 
 
 async def _prune_daily(database: Database, clock: Clock, keep_days: float) -> None:
@@ -143,7 +145,6 @@ class Store:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._drafting = asyncio.Lock()
         self.access = AccessBook(database, clock)
         """What is kept about who may talk."""
 
@@ -159,25 +160,27 @@ class Store:
         """Keep a question until it is answered and return its reply's id; None when it was delivered before."""
         message = question.message
         event = (message.conversation.platform, message.id, self._clock.wall())
-        async with self._database.transaction() as write:
-            if (await write.execute(_REMEMBER, event)).rowcount == 0:
+        row = question_row(question, message.received_at - self._clock.now() + self._clock.wall())
+
+        def keep(connection: sqlite3.Connection) -> int | None:
+            if connection.execute(_REMEMBER, event).rowcount == 0:
                 return None
-            received_at = message.received_at - self._clock.now() + self._clock.wall()
-            row = await write.execute_insert(_ASK, question_row(question, received_at))
-        return int(row[0]) if row else None
+            return connection.execute(_ASK, row).lastrowid
+
+        return await self._database.transaction(keep)
 
     async def draft(self, reply: int, answer: Answer | None, begun: int) -> None:
         """Keep what the screen is about to show of an answer, for a start that finds it unfinished.
 
         ``answer`` is what is written so far, in the state "streaming" (None: nothing yet); ``begun`` counts its
-        messages, with one that is about to be posted. Never takes the place of a text that `answered` has kept. Texts
-        are written one after the other, so that in a crowd nothing else waits for more than one of them.
+        messages, with one that is about to be posted. Never takes the place of a text that `answered` has kept.
         """
-        if answer is not None:
-            async with self._drafting:
-                if await self._database.write(_DRAFT, *answer_row(answer), begun, reply):
-                    return
-        await self._database.write(_BEGIN, begun, reply)
+
+        def keep(connection: sqlite3.Connection) -> None:
+            if answer is None or not connection.execute(_DRAFT, (*answer_row(answer), begun, reply)).rowcount:
+                connection.execute(_BEGIN, (begun, reply))
+
+        await self._database.transaction(keep)
 
     async def refused(self, reply: int, begun: int, seconds: float) -> None:
         """So many messages were ``begun``; the platform takes no call for ``seconds``; the longest wait counts."""
@@ -200,12 +203,16 @@ class Store:
         back). To drop all that came before this exchange, pass one more than the last turn's id. Finishing twice
         changes nothing.
         """
-        async with self._database.transaction() as write:
-            await write.execute(_ANSWER, (*answer_row(answer), self._clock.wall(), reply))
+        now = self._clock.wall()
+
+        def keep(connection: sqlite3.Connection) -> None:
+            connection.execute(_ANSWER, (*answer_row(answer), now, reply))
             if timing is not None:
-                await write.execute(_TIME, (reply, *(getattr(timing, name) for name in _TIMING)))
+                connection.execute(_TIME, (reply, *(getattr(timing, name) for name in _TIMING)))
             if first_turn is not None:
-                await write.execute(_TRIM, (first_turn, reply))
+                connection.execute(_TRIM, (first_turn, reply))
+
+        await self._database.transaction(keep)
 
     async def fail(self, reply: int, state: State) -> None:
         """Give up on a reply: it is pending no more and leaves nothing in the history."""

@@ -4,6 +4,8 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -47,50 +49,71 @@ def locked(path: Path) -> Iterator[None]:
         other.execute("ROLLBACK")
 
 
-async def test_a_transaction_that_is_cancelled_writes_nothing(opened: Database) -> None:
-    """All or nothing, and the next one finds the way free."""
-    inside = asyncio.Event()
+async def test_a_transaction_is_whole_also_when_nobody_waits_for_it_any_more(opened: Database) -> None:
+    """Stop cancels whoever waits, wherever the work is; the next one finds the way free."""
 
-    async def work() -> None:
-        async with opened.transaction() as write:
-            await write.execute(ADD, ("1",))
-            inside.set()
-            await asyncio.Event().wait()
+    def work(connection: sqlite3.Connection) -> None:
+        connection.execute(ADD, ("1",))
+        connection.execute(ADD, ("2",))
 
-    task = asyncio.create_task(work())
-    await inside.wait()
+    task = asyncio.create_task(opened.transaction(work))
+    await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])
-    assert await opened.write(ADD, "2") == 1
-    assert [row["id"] for row in await opened.read("SELECT id FROM event")] == ["2"]
+    assert await opened.write(ADD, "3") == 1
+    assert [row["id"] for row in await opened.read("SELECT id FROM event")] == ["1", "2", "3"]
 
 
 async def test_transactions_of_two_tasks_do_not_mix(opened: Database) -> None:
     """One that fails takes back its own rows alone."""
-    inside = asyncio.Event()
 
-    async def fail() -> None:
-        async with opened.transaction() as write:
-            await write.execute(ADD, ("1",))
-            inside.set()
-            await opened.read(COUNT)
-            raise LookupError
+    def fail(connection: sqlite3.Connection) -> None:
+        connection.execute(ADD, ("1",))
+        raise LookupError
 
-    async def write() -> None:
-        await inside.wait()
-        await opened.write(ADD, "2")
-
-    results = await asyncio.gather(fail(), write(), return_exceptions=True)
-    assert [type(result) for result in results] == [LookupError, type(None)]
+    results = await asyncio.gather(opened.transaction(fail), opened.write(ADD, "2"), return_exceptions=True)
+    assert [type(result) for result in results] == [LookupError, int]
     assert [row["id"] for row in await opened.read("SELECT id FROM event")] == ["2"]
 
 
 async def test_a_read_does_not_wait_for_an_open_transaction(opened: Database) -> None:
     """It sees what is committed."""
-    async with opened.transaction() as write:
-        await write.execute(ADD, ("1",))
-        assert (await opened.read(COUNT))[0][0] == 0
+    inside, go_on = threading.Event(), threading.Event()
+
+    def work(connection: sqlite3.Connection) -> None:
+        connection.execute(ADD, ("1",))
+        inside.set()
+        go_on.wait(timeout=10)
+
+    writing = asyncio.create_task(opened.transaction(work))
+    await asyncio.to_thread(inside.wait, 10)
+    assert (await opened.read(COUNT))[0][0] == 0
+    go_on.set()
+    await writing
     assert (await opened.read(COUNT))[0][0] == 1
+
+
+async def test_a_crowd_of_transactions_does_not_take_turns_of_the_loop(opened: Database) -> None:
+    """However many statements it has, one is one errand to the thread: a busy loop must not hold all others up."""
+
+    def work(connection: sqlite3.Connection) -> None:
+        for _ in range(5):
+            connection.execute(COUNT)
+
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+            time.sleep(0.001)  # noqa: ASYNC251 - others have work to do on the loop as well
+
+    turning = asyncio.create_task(turn())
+    await asyncio.gather(*(opened.transaction(work) for _ in range(500)))
+    turning.cancel()
+
+    assert turns < 500
 
 
 async def test_a_read_does_not_wait_for_another_programs_lock(opened: Database, path: Path) -> None:
@@ -113,11 +136,10 @@ async def test_a_locked_database_is_said_to_be_locked(path: Path) -> None:
 async def test_a_full_disk_is_said_to_be_full(opened: Database) -> None:
     """Nothing of the transaction is left, and the store serves on when there is room again."""
     pages = (await opened.read("PRAGMA page_count"))[0][0]
-    async with opened.transaction() as write:
-        await write.execute_fetchall(f"PRAGMA max_page_count = {pages}")
+    await opened.transaction(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages}").fetchall())
+    rows = [(f"{number:0100}",) for number in range(200)]
     with pytest.raises(StoreError, match="the disk is full"):
-        async with opened.transaction() as write:
-            await write.executemany(ADD, [(f"{number:0100}",) for number in range(200)])
+        await opened.transaction(lambda connection: connection.executemany(ADD, rows))
     assert (await opened.read(COUNT))[0][0] == 0
     assert await opened.write(ADD, "1") == 1
 
@@ -157,8 +179,8 @@ async def test_only_the_owner_may_read_it(opened: Database, path: Path) -> None:
 
 async def test_a_newer_database_is_left_alone(path: Path) -> None:
     """A step back to an older version must not write what it does not understand."""
-    async with open_database(path, patience=1) as opened, opened.transaction() as write:
-        await write.execute("PRAGMA user_version = 999")
+    async with open_database(path, patience=1) as opened:
+        await opened.transaction(lambda connection: connection.execute("PRAGMA user_version = 999"))
     with pytest.raises(StoreError, match="newer version"):
         async with open_database(path, patience=1):
             pass
