@@ -9,7 +9,7 @@ import gc
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -24,10 +24,12 @@ from clawdbot.clock import Clock, SystemClock
 from clawdbot.config import Allowed, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.settled import settled
 from clawdbot.latency import Summary, summary
-from clawdbot.testing.engine import Script, ScriptedEngine, opened
+from clawdbot.testing.engine import INFO, Script, ScriptedEngine, opened
 
 SCRIPTS = 64
 """Different answers: each is given to many conversations."""
+READS_AT_ONCE = replace(INFO, step_budget=INFO.context)
+"""An engine that takes any prompt in one step: its tokenizer has a token for every byte, but none shall be long."""
 TICK = 0.01
 """Seconds between two looks at the loop's punctuality."""
 MIB = 2**20
@@ -97,7 +99,7 @@ class Watch:
 async def measure(crowd: Crowd, script: Sequence[Script]) -> Scale:
     """Let the crowd talk to the bot, which answers question ``n`` by the script ``n`` modulo their number."""
     clock = SystemClock()
-    engine = ScriptedEngine(lambda request: script[asked(request.prompt) % len(script)], clock)
+    engine = ScriptedEngine(lambda request: script[asked(request.prompt) % len(script)], clock, READS_AT_ONCE)
     square = Square(crowd, clock)
     async with _serving(engine, square, crowd, clock) as app:
         gc.collect()

@@ -113,20 +113,17 @@ class Line:
         return sorted(self._waiting.values(), key=rank)
 
     def _next(self, now: float) -> Wish | None:
-        if len(self._inside) >= self._policy.concurrent:
+        if not self._waiting or len(self._inside) >= self._policy.concurrent:
             return None
         order = self.order(now)
-        fair = [wish for wish in order if not self._over_share(wish)]
+        held = Counter(wish.user for wish in self._inside.values())
+        users = held.keys() | {wish.user for wish in order}
+        share = max(1, self._policy.concurrent // len(users))
+        fair = [wish for wish in order if held[wish.user] < share]
         for wish in fair or order:
             if not wish.long or len(self._reading) < self._policy.max_long_prefills:
                 return wish
         return None
-
-    def _over_share(self, wish: Wish) -> bool:
-        """Whether its user has a fair share of the places inside already."""
-        users = {one.user for one in (*self._waiting.values(), *self._inside.values())}
-        share = max(1, self._policy.concurrent // len(users))
-        return Counter(one.user for one in self._inside.values())[wish.user] >= share
 
 
 @dataclass(frozen=True, slots=True)

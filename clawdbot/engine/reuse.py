@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from clawdbot.engine.protocol import Engine
 
-CONVERSATIONS = 256
+CONVERSATIONS = 1024
 """Of how many conversations the last prompt is remembered; 8,000 tokens take 32 kB."""
 
 
