@@ -76,6 +76,35 @@ async def test_transactions_of_two_tasks_do_not_mix(opened: Database) -> None:
     assert [row["id"] for row in await opened.read("SELECT id FROM event")] == ["2"]
 
 
+async def test_transactions_that_wait_together_share_a_commit(opened: Database) -> None:
+    """A commit costs more than the rest; a fault in one of them still takes back its own rows alone."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hold(connection: sqlite3.Connection) -> None:
+        inside.set()
+        go_on.wait(timeout=10)
+
+    def fail(connection: sqlite3.Connection) -> None:
+        connection.execute(ADD, ("wrong",))
+        raise LookupError
+
+    changes: list[int] = []
+    works = [
+        lambda connection, number=number: changes.append(connection.execute(ADD, (f"{number}",)).rowcount)
+        for number in range(5)
+    ]
+    holding = asyncio.create_task(opened.transaction(hold))
+    await asyncio.to_thread(inside.wait, 10)
+    together = asyncio.gather(*map(opened.transaction, [*works[:3], fail, *works[3:]]), return_exceptions=True)
+    await asyncio.sleep(0)
+    go_on.set()
+
+    assert [type(one) for one in await together] == [*[type(None)] * 3, LookupError, *[type(None)] * 2]
+    assert len(changes) == 3 + 5, "the three before the fault were done with it first, then each alone"
+    assert [row["id"] for row in await opened.read("SELECT id FROM event")] == ["0", "1", "2", "3", "4"]
+    await holding
+
+
 async def test_a_read_does_not_wait_for_an_open_transaction(opened: Database) -> None:
     """It sees what is committed."""
     inside, go_on = threading.Event(), threading.Event()
