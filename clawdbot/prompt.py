@@ -12,7 +12,7 @@ from clawdbot.engine.protocol import Role, Tokenizer
 from clawdbot.errors import PromptTooLong
 from clawdbot.store import Turn
 
-KEEP = 0.5
+KEEP = 0.4
 """What is kept of the history's room when it overflows."""
 
 
