@@ -200,7 +200,7 @@ class Answering:
         return self._admission.place(
             f"{message.conversation.platform}:{message.author.id}",
             cost,
-            long=engine.info.long(cost),
+            long=engine.info.is_long(cost),
             tell=lambda standing: live.wait(_in_line(standing)),
         )
 

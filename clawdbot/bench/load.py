@@ -33,7 +33,7 @@ def guarded(admission: Admission, info: EngineInfo) -> Door:
 
     @asynccontextmanager
     async def enter(user: str, tokens: int) -> AsyncIterator[Callable[[], None]]:
-        async with admission.place(user, tokens, long=info.long(tokens), tell=lambda standing: None) as place:
+        async with admission.place(user, tokens, long=info.is_long(tokens), tell=lambda standing: None) as place:
             yield place.started
 
     return enter

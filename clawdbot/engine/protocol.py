@@ -75,7 +75,7 @@ class EngineInfo:
     cache_block: int = 1
     """Only whole blocks of so many tokens are kept in it."""
 
-    def long(self, uncached: int) -> bool:
+    def is_long(self, uncached: int) -> bool:
         """Whether reading so many tokens takes more than one step even of an idle engine.
 
         A long prompt's part of a step is no measure for it: on a CPU that is less than a usual question has.

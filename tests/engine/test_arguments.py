@@ -157,5 +157,5 @@ def test_a_usual_follow_up_counts_as_short(profile: Profile, on_cpu: bool) -> No
     info = replace(INFO, step_budget=args["max_num_batched_tokens"], long_prefill=args["long_prefill_token_threshold"])
     question, rest_of_block = 60, args.get("block_size", 16) - 1
 
-    assert not info.long(question + rest_of_block)
-    assert info.long(info.step_budget + 1)
+    assert not info.is_long(question + rest_of_block)
+    assert info.is_long(info.step_budget + 1)
