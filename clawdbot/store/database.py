@@ -3,7 +3,7 @@
 import fcntl
 import sqlite3
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.resources import files
@@ -106,33 +106,32 @@ class _Connection(aiosqlite.Connection):
 
     def _run_errands(self) -> None:
         """In the thread: do all that has come together meanwhile; an earlier one may have done it already."""
-        errands = [self._errands.popleft() for _ in range(len(self._errands))]
+        if errands := [self._errands.popleft() for _ in range(len(self._errands))]:
+            self._run(errands)
+
+    def _run(self, errands: Sequence[_Errand[Any]]) -> None:
         try:
             results = self._commit(lambda connection: [errand.work(connection) for errand in errands])
-        except Exception:  # noqa: BLE001 - whose fault it was shows when each is done alone
-            for errand in errands:
-                self._run_alone(errand)
+        except Exception as error:  # noqa: BLE001 - it is raised where the errand is waited for
+            if len(errands) == 1:
+                errands[0].outcome.set_exception(error)
+            else:  # whose fault it was shows when each is done alone
+                for errand in errands:
+                    self._run([errand])
         else:
             for errand, result in zip(errands, results, strict=True):
                 errand.outcome.set_result(result)
-
-    def _run_alone(self, errand: _Errand[Any]) -> None:
-        try:
-            errand.outcome.set_result(self._commit(errand.work))
-        except Exception as error:  # noqa: BLE001 - it is raised where the errand is waited for
-            errand.outcome.set_exception(error)
 
     def _commit(self, work: Work[T]) -> T:
         self._conn.execute("BEGIN IMMEDIATE")
         try:
             result = work(self._conn)
             self._conn.execute("COMMIT")
-        except BaseException:
+            return result
+        finally:
             # A full disk may have ended the transaction already.
             if self._conn.in_transaction:
                 self._conn.execute("ROLLBACK")
-            raise
-        return result
 
 
 def _make(path: Path) -> None:
