@@ -5,15 +5,15 @@ Answers that take an hour are played in seconds, and the same seed plays the sam
 
 import asyncio
 import heapq
-import itertools
 import selectors
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import Context
-from math import ceil
+from math import ceil, inf
 from typing import TypeVar, TypeVarTuple
 
 from clawdbot.errors import ClawdBotError
+from clawdbot.testing.clock import ManualClock
 
 STEP = 0.05
 """Sleepers wake at multiples of so many seconds: fewer stops of the clock."""
@@ -28,22 +28,8 @@ class Stuck(ClawdBotError):
     """Everybody waits and nobody sleeps: nothing would ever happen any more."""
 
 
-class VirtualClock:
-    """A `Clock` that moves when `wake` is called."""
-
-    def __init__(self, start: float = 1000.0, epoch: float = 1_800_000_000.0) -> None:
-        self._now = start
-        self._epoch = epoch - start
-        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
-        self._count = itertools.count()
-
-    def now(self) -> float:
-        """See `Clock.now`."""
-        return self._now
-
-    def wall(self) -> float:
-        """See `Clock.wall`."""
-        return self._epoch + self._now
+class VirtualClock(ManualClock):
+    """A `ManualClock` that moves from one sleeper to the next when `wake` is called."""
 
     async def sleep(self, seconds: float) -> None:
         """See `Clock.sleep`; not shorter than ``seconds``, and longer by less than a `STEP`."""
@@ -61,21 +47,14 @@ class VirtualClock:
 
     def wake(self) -> bool:
         """Move on to the next time at which anybody wakes; False when nobody sleeps."""
-        while self._sleepers and self._sleepers[0][2].done():
-            heapq.heappop(self._sleepers)
-        if not self._sleepers:
+        if (wakes_at := self.wakes_at) == inf:
             return False
-        self._now = max(self._now, self._sleepers[0][0])
+        self._now = max(self._now, wakes_at)
         while self._sleepers and self._sleepers[0][0] <= self._now:
             sleeper = heapq.heappop(self._sleepers)[2]
             if not sleeper.done():
                 sleeper.set_result(None)
         return True
-
-    async def _sleep_until(self, when: float) -> None:
-        sleeper = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (when, next(self._count), sleeper))
-        await sleeper
 
 
 class _Selector(selectors.DefaultSelector):

@@ -27,10 +27,8 @@ class ManualClock:
     async def sleep(self, seconds: float) -> None:
         if seconds <= 0:
             await asyncio.sleep(0)
-            return
-        sleeper = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._now + seconds, next(self._count), sleeper))
-        await sleeper
+        else:
+            await self._sleep_until(self._now + seconds)
 
     @property
     def wakes_at(self) -> float:
@@ -56,3 +54,8 @@ class ManualClock:
                 await self.settle()
         self._now = target
         await self.settle()
+
+    async def _sleep_until(self, when: float) -> None:
+        sleeper = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (when, next(self._count), sleeper))
+        await sleeper
