@@ -7,30 +7,30 @@ ARG PYTHON=3.11-slim-bookworm
 FROM python:${PYTHON} AS tools
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 WORKDIR /src
-ENV UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1
+ENV XDG_CACHE_HOME=/cache UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1
 COPY constraints/tools.txt constraints/
-RUN --mount=type=cache,target=/root/.cache python -m venv /venv \
+RUN --mount=type=cache,target=/cache python -m venv /venv \
     && /venv/bin/python -m pip install --quiet --requirement constraints/tools.txt
 COPY pyproject.toml README.md LICENSE ./
 
 # Dependencies first: they change seldom, and take minutes.
 FROM tools AS built-cpu
 COPY constraints/cpu.txt constraints/cpu-overrides.txt constraints/
-RUN --mount=type=cache,target=/root/.cache /venv/bin/python -m pip install --no-deps \
+RUN --mount=type=cache,target=/cache /venv/bin/python -m pip install --no-deps \
         --extra-index-url https://download.pytorch.org/whl/cpu "$(grep '^torch==' constraints/cpu.txt)" \
     && /venv/bin/uv pip install --python /venv/bin/python --requirement pyproject.toml --extra cpu \
         --constraints constraints/cpu.txt --overrides constraints/cpu-overrides.txt
 COPY clawdbot clawdbot
 COPY adapters adapters
-RUN --mount=type=cache,target=/root/.cache /venv/bin/uv pip install --python /venv/bin/python --no-deps .
+RUN --mount=type=cache,target=/cache /venv/bin/uv pip install --python /venv/bin/python --no-deps .
 
 FROM tools AS built-cuda
 COPY constraints/cuda.txt constraints/
-RUN --mount=type=cache,target=/root/.cache /venv/bin/uv pip install --python /venv/bin/python \
+RUN --mount=type=cache,target=/cache /venv/bin/uv pip install --python /venv/bin/python \
         --requirement pyproject.toml --extra cuda --constraints constraints/cuda.txt
 COPY clawdbot clawdbot
 COPY adapters adapters
-RUN --mount=type=cache,target=/root/.cache /venv/bin/uv pip install --python /venv/bin/python --no-deps .
+RUN --mount=type=cache,target=/cache /venv/bin/uv pip install --python /venv/bin/python --no-deps .
 
 FROM python:${PYTHON} AS base
 # libnuma: vLLM on a CPU loads it. g++: torch.compile and Triton make their kernels with it at the first start.

@@ -32,10 +32,6 @@ INDEX_ALLOWED = {
     "Makefile": {"download.pytorch.org"},
     "Dockerfile": {"download.pytorch.org"},
 }
-MACHINE_ALLOWED = {
-    # Where the image's builder, which is always the same, keeps its downloads.
-    "Dockerfile": {"/root/"},
-}
 
 
 def tracked() -> list[Path]:
@@ -83,13 +79,9 @@ def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:
-    found = {(name, match) for name, text in texts() for match in MACHINE.findall(text) if match not in _allowed(name)}
+    found = {(name, match) for name, text in texts() for match in MACHINE.findall(text)}
 
     assert found == set()
-
-
-def _allowed(name: str) -> set[str]:
-    return MACHINE_ALLOWED.get(name, set())
 
 
 def test_no_file_names_a_package_index_but_torchs_own() -> None:
