@@ -7,14 +7,14 @@ request that is cut short is not lost: the cache keeps each block that was read 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 
 from clawdbot.answering import Style
 from clawdbot.clock import Clock
 from clawdbot.engine.admission import Admission
 from clawdbot.engine.host import OpenedEngine, OpenEngine
-from clawdbot.engine.protocol import Engine, Request, Sampling
+from clawdbot.engine.protocol import Engine, Request, Sampling, exhaust
 from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import EngineError, StoreError
 from clawdbot.sessions import Sessions, guarded
@@ -123,6 +123,4 @@ async def read(engine: Engine, name: str, tokens: list[int]) -> None:
 
     Raises what `Engine.generate` raises.
     """
-    async with aclosing(engine.generate(Request(name, tokens, Sampling(max_tokens=1, temperature=0.0)))) as chunks:
-        async for _ in chunks:
-            pass
+    await exhaust(engine, Request(name, tokens, Sampling(max_tokens=1, temperature=0.0)))

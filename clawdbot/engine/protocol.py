@@ -1,6 +1,7 @@
 """What the core asks of a language model's engine."""
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -117,3 +118,10 @@ class Engine(Protocol):
         Raises `PromptTooLong`, `GenerationFailed`, `EngineDead`.
         """
         ...
+
+
+async def exhaust(engine: Engine, request: Request) -> None:
+    """Let ``engine`` answer and forget what it says: for what it has read then. Raises what `Engine.generate` raises."""
+    async with aclosing(engine.generate(request)) as chunks:
+        async for _ in chunks:
+            pass

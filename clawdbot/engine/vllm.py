@@ -14,7 +14,7 @@ from typing import Any
 
 from clawdbot.engine import arguments, pretrained
 from clawdbot.engine.process import prepare_environment, sheltered
-from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Sampling, Tokenizer, Usage
+from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Sampling, Tokenizer, Usage, exhaust
 from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.errors import EngineDead, EngineUnavailable, GenerationFailed, PromptTooLong
 from clawdbot.threads import run_apart
@@ -135,13 +135,7 @@ async def _warm_up(engine: VllmEngine) -> None:
         Request(f"warm-up {number}", beginning[:room], Sampling(WARM_UP_TOKENS))
         for number, beginning in enumerate(beginnings)
     ]
-    await asyncio.gather(*(_exhaust(engine, request) for request in requests))
-
-
-async def _exhaust(engine: VllmEngine, request: Request) -> None:
-    async with aclosing(engine.generate(request)) as chunks:
-        async for _ in chunks:
-            pass
+    await asyncio.gather(*(exhaust(engine, request) for request in requests))
 
 
 def _import() -> None:
