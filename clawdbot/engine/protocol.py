@@ -121,7 +121,7 @@ class Engine(Protocol):
 
 
 async def exhaust(engine: Engine, request: Request) -> None:
-    """Let ``engine`` answer and forget what it says: for what it has read then. Raises what `Engine.generate` raises."""
+    """Let ``engine`` answer and forget what it says: for what it has read. Raises what `Engine.generate` raises."""
     async with aclosing(engine.generate(request)) as chunks:
         async for _ in chunks:
             pass
