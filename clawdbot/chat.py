@@ -99,32 +99,6 @@ class Typing:
 Event = Message | Edited | Deleted | Pressed | Typing
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """Something that people can ask of the bot itself, as menus and /help show it."""
-
-    name: str
-    """Lower case, without the slash."""
-    about: str
-    """What it does, in a few words: Discord takes 100 characters."""
-    admins_only: bool = False
-    argument: str = ""
-    """What may be said behind the name, in a word, such as "code"; "" where nothing is looked at."""
-
-
-COMMANDS = (
-    Command("new", "Start a new conversation"),
-    Command("stop", "Stop the answer that is being written"),
-    Command("help", "Say what this bot can do"),
-    Command("latency", "Show where the time of the answers went (for admins)", admins_only=True),
-    Command("allow", "Let somebody talk to this bot, by number (for admins)", admins_only=True, argument="number"),
-    Command("deny", "Keep somebody out, by number (for admins)", admins_only=True, argument="number"),
-    Command("pair", "Use a code that an admin gave you (admins: make one)", admins_only=True, argument="code"),
-    Command("audit", "Show who was let in or refused (for admins)", admins_only=True),
-)
-"""In the order of the menus. What they do is in `clawdbot.commands`."""
-
-
 class State(StrEnum):
     """What an answer is while a frame of it is shown; each platform draws its controls from it.
 

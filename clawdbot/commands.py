@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from clawdbot import words
 from clawdbot.audit import LENGTH, audit
 from clawdbot.chart import draw
-from clawdbot.chat import COMMANDS, File, Message
+from clawdbot.chat import File, Message
 from clawdbot.clock import Clock
 from clawdbot.engine.host import EngineHost
 from clawdbot.gate import Gate
+from clawdbot.menu import COMMANDS
 from clawdbot.ops.meter import Meter
 from clawdbot.pairing import LIFE
 from clawdbot.report import report

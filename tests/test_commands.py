@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from clawdbot import words
-from clawdbot.chat import COMMANDS
 from clawdbot.commands import TABLE, called, may_stop, number
+from clawdbot.menu import COMMANDS
 from clawdbot.sessions import Ticket
 from clawdbot.testing.rig import ADA, ADMIN, Rig, question, slow, turns
 

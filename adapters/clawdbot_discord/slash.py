@@ -6,7 +6,7 @@ from typing import Any
 import discord
 from discord import app_commands
 
-from clawdbot.chat import COMMANDS, Command
+from clawdbot.menu import COMMANDS, Command
 
 Called = Callable[[discord.Interaction, str], Awaitable[None]]
 """Takes what a person called, as the text of a message would say it."""

@@ -8,8 +8,8 @@ from typing import Any
 from telegram import Bot, BotCommand, BotCommandScopeAllGroupChats, BotCommandScopeAllPrivateChats
 from telegram.error import RetryAfter, TelegramError
 
-from clawdbot.chat import COMMANDS
 from clawdbot.clock import Clock
+from clawdbot.menu import COMMANDS
 from clawdbot_telegram.translate import seconds
 
 Call = Callable[[], Coroutine[Any, Any, object]]

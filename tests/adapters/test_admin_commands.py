@@ -11,9 +11,10 @@ from pydantic import SecretStr
 
 from clawdbot import words
 from clawdbot.app import open_app, serve
-from clawdbot.chat import COMMANDS, Adapter, Command
+from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
 from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
+from clawdbot.menu import COMMANDS, Command
 from clawdbot.testing.discord import Interaction, SimDiscord
 from clawdbot.testing.engine import ScriptedEngine
 from clawdbot.testing.rig import echo

@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 from pydantic import SecretStr
 
-from clawdbot.chat import COMMANDS, Adapter, File, Frame, Reply, State
+from clawdbot.chat import Adapter, File, Frame, Reply, State
 from clawdbot.errors import Gone, Limited, Unreachable, Unsure
+from clawdbot.menu import COMMANDS
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.contract import Ears, running
 from clawdbot.testing.discord import DiscordHarness, Interaction, SimDiscord

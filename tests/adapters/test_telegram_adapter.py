@@ -11,9 +11,10 @@ from pydantic import SecretStr
 from telegram.error import TimedOut
 
 from clawdbot.app import supervise
-from clawdbot.chat import COMMANDS, Drafting, Edited, Event, File, Frame, Pressed, Reply, State
+from clawdbot.chat import Drafting, Edited, Event, File, Frame, Pressed, Reply, State
 from clawdbot.clock import SystemClock
 from clawdbot.errors import AdapterError, DeliveryError, Unauthorized, Unreachable
+from clawdbot.menu import COMMANDS
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.contract import Ears
 from clawdbot.testing.faults import Fault, Trouble

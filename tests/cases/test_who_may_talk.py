@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from clawdbot import words
-from clawdbot.chat import COMMANDS, Person
+from clawdbot.chat import Person
 from clawdbot.config import Quota, SessionSettings
+from clawdbot.menu import COMMANDS
 from clawdbot.pairing import LIFE, MOST_TRIES_OF_ALL, MOST_TRIES_OF_ONE, new_code
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, Rig, echo, silent, slow
 
