@@ -15,11 +15,13 @@ from clawdbot.gate import Gate
 from clawdbot.menu import COMMANDS
 from clawdbot.ops.meter import Meter
 from clawdbot.pairing import LIFE
-from clawdbot.report import report
+from clawdbot.report import own, report
 from clawdbot.sessions import Sessions, Ticket
 from clawdbot.store import Store
 
 HOUR, DAY = 3600.0, 86_400.0
+OWN = 10
+"""So many of their own last answers somebody is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +72,18 @@ class Commands:
             return Said(words.UNKNOWN_COMMAND.format(name=name), private=True)
         if name == "pair" and not message.conversation.private:
             await self._gate.redeem(message, argument(message.text))  # others have read it: it is good no more
-        if command.admins_only and not admin:
+        if not admin and not command.is_open(argument(message.text)):
             await self._gate.note_refused(message.author, message.conversation, f"/{name}")
             return Said(words.ADMINS_ONLY, private=True)
         return await TABLE[name](self, message, admin)
 
     async def help(self, message: Message, admin: bool) -> Said:
         """List what the author may use."""
-        mine = [command for command in COMMANDS if admin or not command.admins_only]
-        return Said("\n".join(f"/{command.name}: {command.about}" for command in mine), private=True)
+        mine = [command for command in COMMANDS if admin or command.is_open(command.everybody)]
+        named = [
+            (command.name if admin else f"{command.name} {command.everybody}".strip(), command) for command in mine
+        ]
+        return Said("\n".join(f"/{name}: {command.about}" for name, command in named), private=True)
 
     async def new(self, message: Message, admin: bool) -> Said:
         """Forget what was said in the conversation."""
@@ -99,7 +104,10 @@ class Commands:
         return Said(words.STOPPED if theirs else words.NOTHING_TO_STOP, private=True)
 
     async def latency(self, message: Message, admin: bool) -> Said:
-        """Show the times of the last hour and day, with a chart when there are any."""
+        """Show the times of the last hour and day, with a chart when there are any; or the author's own ("me")."""
+        if argument(message.text).lower() == "me":
+            asked = await self._store.timings_of(message.conversation.platform, message.author.id, OWN)
+            return Said(own(asked), private=True)
         now = self._clock.wall()
         day = await self._store.timings(now - DAY)
         hour = [timing for timing in day if timing.at >= now - HOUR]

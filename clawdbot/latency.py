@@ -76,6 +76,11 @@ class Timing:
         seconds = self.last_token - self.first_token
         return (self.output_tokens - 1) / seconds if seconds > 0 else None
 
+    @property
+    def cached_share(self) -> float | None:
+        """How much of the prompt the prefix cache served, 0 to 1; None when the engine did not say."""
+        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
+
 
 def stages(timing: Timing) -> tuple[tuple[str, float], ...]:
     """The stages of an answer in order, (name, seconds), each from the mark before to the one that it is named for.

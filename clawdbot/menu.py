@@ -14,13 +14,28 @@ class Command:
     admins_only: bool = False
     argument: str = ""
     """What may be said behind the name, in a word, such as "code"; "" where nothing is looked at."""
+    choices: tuple[str, ...] = ()
+    """All that can be meant by the argument; empty where it may be anything."""
+    everybody: str = ""
+    """The argument with which everybody may use what is for admins else; "" where there is none."""
+
+    def is_open(self, argument: str) -> bool:
+        """Whether somebody who is no admin may use it with ``argument``."""
+        return not self.admins_only or (self.everybody != "" and argument.lower() == self.everybody)
 
 
 COMMANDS = (
     Command("new", "Start a new conversation"),
     Command("stop", "Stop the answer that is being written"),
     Command("help", "Say what this bot can do"),
-    Command("latency", "Show where the time of the answers went (for admins)", admins_only=True),
+    Command(
+        "latency",
+        "Show how fast your last answers came (me); where the time of all went (for admins)",
+        admins_only=True,
+        argument="whose",
+        choices=("me",),
+        everybody="me",
+    ),
     Command("allow", "Let somebody talk to this bot, by number (for admins)", admins_only=True, argument="number"),
     Command("deny", "Keep somebody out, by number (for admins)", admins_only=True, argument="number"),
     Command("pair", "Use a code that an admin gave you (admins: make one)", admins_only=True, argument="code"),

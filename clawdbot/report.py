@@ -27,6 +27,18 @@ def report(hour: Sequence[Timing], day: Sequence[Timing], info: EngineInfo | Non
     return text
 
 
+def own(timings: Sequence[Timing]) -> str:
+    """What `/latency me` says about somebody's own last answers, the newest first, as Markdown."""
+    if not timings:
+        return "**Your last answers:** there are none yet."
+    rows = [_row("first word", "tok/s", "cached", "total")]
+    for timing in timings:
+        seen, rate, share = timing.first_visible, timing.tokens_per_second, timing.cached_share
+        cells = ("-" if rate is None else f"{rate:.3g}", "-" if share is None else f"{share:.0%}")
+        rows.append(_row("no word" if seen is None else f"{seen:.2f} s", *cells, f"{timing.complete:.2f} s"))
+    return "\n".join(["**Your last answers**, the newest first", "```", *rows, "```"])
+
+
 def _tables(hour: Sequence[Timing], day: Sequence[Timing], platforms: Sequence[str]) -> list[str]:
     if not day:
         return ["**Latency:** no answers in the last hour or day yet."]

@@ -8,7 +8,7 @@ from clawdbot import words
 from clawdbot.commands import TABLE, called, may_stop, number
 from clawdbot.menu import COMMANDS
 from clawdbot.sessions import Ticket
-from clawdbot.testing.rig import ADA, ADMIN, Rig, question, slow, turns
+from clawdbot.testing.rig import ADA, ADMIN, BOB, Rig, question, slow, turns
 
 NewRig = Callable[..., Rig]
 
@@ -50,7 +50,8 @@ async def test_help_lists_what_the_asker_may_use(rig: NewRig) -> None:
         user, admin = bot.platform.say("/help", ADA), bot.platform.say("/help", ADMIN)
         await bot.idle()
 
-    assert [line.split(":")[0] for line in user.screen.texts[0].splitlines()] == ["/new", "/stop", "/help"]
+    mine = [line.split(":")[0] for line in user.screen.texts[0].splitlines()]
+    assert mine == ["/new", "/stop", "/help", "/latency me"]
     assert "/latency: " in admin.screen.texts[0]
     assert user.screen.frames[0].private
 
@@ -85,6 +86,35 @@ async def test_latency_before_the_first_answer_has_no_chart(rig: NewRig) -> None
     assert "no answers" in frame.text
     assert "starting" in frame.text
     assert frame.files == ()
+
+
+async def test_latency_me_shows_ones_own_answers_alone(rig: NewRig) -> None:
+    """To everybody, in private, the newest first; what others asked is in nobody's table but theirs."""
+    bot = rig(slow)
+    async with bot.running():
+        bot.platform.say("Count", ADA)
+        await bot.idle()
+        bot.platform.say("Count", BOB)
+        await bot.idle()
+        said = bot.platform.say("/latency me", ADA)
+        await bot.app.sessions.idle()
+
+    (frame,) = said.screen.frames
+    assert frame.private
+    assert frame.text.split("```")[1].split("\n")[1:-1] == [
+        "first word       tok/s cached  total",
+        "1.00 s               1     0% 4.00 s",
+    ]
+
+
+@pytest.mark.parametrize("text", ["/latency", "/latency all", "/latency 2", "/latency you"])
+async def test_latency_of_others_is_for_admins(rig: NewRig, text: str) -> None:
+    bot = rig()
+    async with bot.running():
+        said = bot.platform.say(text, ADA)
+        await bot.app.sessions.idle()
+
+    assert said.screen.texts == [words.ADMINS_ONLY]
 
 
 async def test_new_belongs_to_its_conversation_while_an_answer_is_written(rig: NewRig) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from clawdbot.engine.protocol import EngineInfo
 from clawdbot.latency import STAGES, Timing
 from clawdbot.ops.gauges import Gauges, Gpu
-from clawdbot.report import REPORT_SIZE, report
+from clawdbot.report import REPORT_SIZE, own, report
 
 from .answers import ANSWER, timings
 
@@ -29,6 +29,22 @@ def test_the_report_has_a_row_for_every_stage() -> None:
     assert rows["last day"] == ["p50", "p95", "p99"]
     assert [rows[f"→ {stage}"][0] for stage in STAGES] == ["2.0", "2.0", "6.0", "400", "90", "4000"]
     assert rows["→ first token"] == ["400", "580", "596"]
+
+
+def test_ones_own_answers_are_a_line_each() -> None:
+    """What is not known is a dash; an answer without a word says so."""
+    silent = replace(ANSWER, first_visible=None, first_token=None, prompt_tokens=0, complete=0.5)
+    lines = own([ANSWER, silent]).split("```")[1].strip().splitlines()
+    assert [line.split() for line in lines] == [
+        ["first", "word", "tok/s", "cached", "total"],
+        ["0.30", "s", "20", "25%", "4.30", "s"],
+        ["no", "word", "-", "-", "0.50", "s"],
+    ]
+    assert max(map(len, lines)) <= 36
+
+
+def test_who_has_asked_nothing_is_told_so() -> None:
+    assert own([]) == "**Your last answers:** there are none yet."
 
 
 def test_very_long_times_are_in_seconds() -> None:

@@ -47,10 +47,21 @@ def _slash(command: Command, called: Called) -> app_commands.Command[Any, ..., N
     if not command.argument:
         return app_commands.Command(name=command.name, description=command.about, callback=call)
     named = app_commands.rename(argument=command.argument)(call_with)
+    if command.choices:
+        choices = [app_commands.Choice(name=choice, value=choice) for choice in command.choices]
+        named = app_commands.choices(argument=choices)(named)
     return app_commands.Command(name=command.name, description=command.about, callback=named)
 
 
 def _essence(command: Any) -> tuple[Any, ...]:
     """What makes a command the same for its users, whether it comes from Discord or from here."""
-    options = [(each["name"], each["type"], bool(each.get("required"))) for each in command.get("options") or []]
+    options = [
+        (
+            each["name"],
+            each["type"],
+            bool(each.get("required")),
+            tuple(one["value"] for one in each.get("choices") or []),
+        )
+        for each in command.get("options") or []
+    ]
     return command["name"], command["description"], tuple(options)

@@ -91,6 +91,10 @@ SELECT platform, chat, topic, private, guild FROM reply WHERE platform = ? AND p
 GROUP BY conversation ORDER BY max(id) DESC LIMIT ?
 """
 _TIMINGS = f"SELECT {', '.join(_TIMING)} FROM timing WHERE at >= ? ORDER BY at DESC, reply DESC LIMIT ?"
+_TIMINGS_OF = f"""
+SELECT {", ".join(f"timing.{name}" for name in _TIMING)} FROM reply JOIN timing ON timing.reply = reply.id
+WHERE reply.platform = ? AND author = ? ORDER BY received_at DESC, reply.id DESC LIMIT ?
+"""
 _PRUNE = (
     "DELETE FROM event WHERE at < ?",
     "DELETE FROM timing WHERE at < ?",
@@ -269,3 +273,7 @@ class Store:
         """
         rows = await self._database.read(_TIMINGS, since, limit)
         return [Timing(*row) for row in reversed(rows)]
+
+    async def timings_of(self, platform: str, person: int, limit: int) -> list[Timing]:
+        """The timings of the last ``limit`` answers to questions of one person, the newest first."""
+        return [Timing(*row) for row in await self._database.read(_TIMINGS_OF, platform, person, limit)]

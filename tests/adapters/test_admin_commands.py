@@ -35,6 +35,8 @@ class Platforms:
     def __init__(self, discord: SimDiscord, telegram: SimTelegram, folder: Path) -> None:
         self.discord = discord
         self.telegram = telegram
+        self.answered = asyncio.Semaphore(0)
+        """Released for every answer that is complete and stored."""
         self.admin, self.eve = discord.add_user("root"), discord.add_user("eve")
         self._settings = Settings(
             answers=AnswerSettings(system_prompt=""),
@@ -56,7 +58,7 @@ class Platforms:
             "discord": DiscordAdapter(settings_for(self.discord)),
             "telegram": TelegramAdapter(there),
         }
-        async with open_app(self._settings, self.open_engine, clock, lambda timing: None) as app:
+        async with open_app(self._settings, self.open_engine, clock, lambda timing: self.answered.release()) as app:
             await serve(app, adapters, clock, asyncio.Event(), 0.0)
 
     async def slash(
@@ -100,6 +102,24 @@ async def test_they_are_refused_for_everyone_else(platforms: Platforms) -> None:
     assert on_telegram == [words.ADMINS_ONLY] * len(FOR_ADMINS)
     assert {post.text for called in on_discord for post in called.answers} == {words.ADMINS_ONLY}
     assert {post.only_for for called in on_discord for post in called.answers} == {platforms.discord.user.id}
+
+
+async def test_everybody_sees_how_fast_their_own_answers_came(platforms: Platforms) -> None:
+    """On Discord an argument of the slash command, offered as a choice."""
+    latency = next(command for command in COMMANDS if command.name == "latency")
+    platforms.telegram.say(ADA, "Hello")
+    platforms.discord.say(platforms.discord.channel, "Hello")
+    await platforms.answered.acquire()
+    await platforms.answered.acquire()
+    (offered,) = (entry for entry in platforms.discord.interactions.commands[0] if entry["name"] == "latency")
+
+    on_telegram = await platforms.write(ADA, "/latency me")
+    on_discord = await platforms.slash(latency, "me")
+
+    assert [choice["value"] for choice in offered["options"][0]["choices"]] == ["me"]
+    (post,) = on_discord.answers
+    assert post.only_for == platforms.discord.user.id
+    assert [text.count("0%") for text in (on_telegram, post.text)] == [1, 1]
 
 
 async def test_a_code_lets_a_stranger_on_telegram_in(platforms: Platforms) -> None:

@@ -330,6 +330,15 @@ class TestTimings:
         assert await store.timings(since=kept[1].at, limit=10) == kept[1:]
         assert await store.timings(since=kept[1].at, limit=2) == kept[3:]
 
+    async def test_those_of_one_person_are_given(self, store: Store, clock: ManualClock) -> None:
+        """The newest first, of one platform alone, nobody else's."""
+        kept = [timing(clock.wall() + number) for number in range(4)]
+        for number, one in enumerate(kept):
+            await store.finish(await asked(store, str(number)), answer(), one)
+        assert await store.timings_of("telegram", ANN.id, 3) == kept[:0:-1]
+        assert await store.timings_of("telegram", ANN.id + 1, 3) == []
+        assert await store.timings_of("discord", ANN.id, 3) == []
+
     async def test_old_ones_and_old_events_go(self, path: Path, clock: ManualClock) -> None:
         """The file stays small; what people said stays."""
         async with open_store(path, clock) as store:
