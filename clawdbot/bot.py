@@ -209,7 +209,7 @@ class Bot:
             work = partial(self._resuming.go_on, event, reply, admin=admin)
             self._sessions.spawn(work, partial(self._notices.explain, Said(words.FAILED, private=True), event, reply))
         elif event.control == "stop":
-            above = [ticket for ticket in self._tickets_in(event.conversation.key) if event.post in ticket.posts]
+            above = [ticket for ticket in self._sessions.of(event.conversation.key) if event.post in ticket.posts]
             if above:
                 _stop_first(above, event.by, admin=admin)
             elif event.post != reply.ref:  # on a draft it can only have come too late
@@ -223,17 +223,14 @@ class Bot:
         """
         if await self._store.of_post(event.conversation.key, event.post):
             return
-        growing = [ticket for ticket in self._tickets_in(event.conversation.key) if not ticket.written]
+        growing = [ticket for ticket in self._sessions.of(event.conversation.key) if not ticket.written]
         if growing:
             _stop_first(growing, event.by, admin=admin)
         else:
             await self._notices.withdraw(event, reply)
 
-    def _tickets_in(self, conversation: str) -> list[Ticket]:
-        return [ticket for ticket in self._sessions.tickets if ticket.conversation == conversation]
-
     def _stop_answer_to(self, conversation: str, message_id: str) -> None:
-        for ticket in self._tickets_in(conversation):
+        for ticket in self._sessions.of(conversation):
             if ticket.message_id == message_id:
                 ticket.stop()
 

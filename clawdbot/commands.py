@@ -94,10 +94,8 @@ class Commands:
         """Stop the answers of the conversation that the author may stop."""
         theirs = [
             ticket
-            for ticket in self._sessions.tickets
-            if ticket.conversation == message.conversation.key
-            and not ticket.written
-            and may_stop(ticket, message.author.id, admin=admin)
+            for ticket in self._sessions.of(message.conversation.key)
+            if not ticket.written and may_stop(ticket, message.author.id, admin=admin)
         ]
         for ticket in theirs:
             ticket.stop()

@@ -4,14 +4,13 @@ One task an answer, owned here: only so can Stop and shutdown reach it.
 """
 
 import asyncio
-import itertools
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from clawdbot.chat import State
 from clawdbot.clock import Clock, within
@@ -20,6 +19,8 @@ log = logging.getLogger(__name__)
 
 LAST_WORDS = 5.0
 """Seconds that a shutdown leaves for the marks under interrupted answers."""
+
+Key = TypeVar("Key", bound=Hashable)
 
 Work = Callable[[], Awaitable[None]]
 """Something to do. A function, for a coroutine that is never started warns."""
@@ -73,8 +74,7 @@ class Ticket:
 
     def is_of(self, conversation: str, asker: int) -> bool:
         """Whether ``asker`` asked for it, somewhere on the platform of ``conversation``; ids are a platform's own."""
-        platform, mine = conversation.partition(":")[0], self.conversation.partition(":")[0]
-        return (mine, self.asker) == (platform, asker)
+        return _person(self.conversation, self.asker) == _person(conversation, asker)
 
     def stop(self, state: State = State.STOPPED) -> None:
         """End the block, now or as soon as it is entered. The first reason counts; after the block none does."""
@@ -114,6 +114,10 @@ class Sessions:
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tickets: dict[Ticket, asyncio.Task[None]] = {}
         """Answers from being accepted to being finished, oldest first."""
+        self._here: dict[str, list[Ticket]] = {}
+        """The same by conversation; all of them are looked through for no single question."""
+        self._theirs: dict[tuple[str, int], list[Ticket]] = {}
+        """The same by platform and asker."""
         self._others: set[asyncio.Task[Any]] = set()
         """Everything else that the bot does on its own account."""
         self.closing = False
@@ -124,31 +128,36 @@ class Sessions:
         """The answers under way or waiting, oldest first."""
         return list(self._tickets)
 
+    def of(self, conversation: str) -> list[Ticket]:
+        """Those of one conversation, oldest first."""
+        return list(self._here.get(conversation, ()))
+
     def refusal(self, conversation: str, asker: int) -> Refusal | None:
         """Whether one more question of ``asker`` in ``conversation`` has to be refused now, and why."""
-        here = sum(ticket.conversation == conversation for ticket in self._tickets)
+        here = len(self._here.get(conversation, ()))
         if here and (self._capacity.busy == "refuse" or not self._capacity.queue):
             return Refusal("busy", here)
         if here > self._capacity.queue:
             return Refusal("queue", here - 1)
         # An answer that a platform does not take yet, for hours perhaps, is in nobody's way.
-        unwritten = [ticket for ticket in self._tickets if not ticket.written]
-        theirs = sum(ticket.is_of(conversation, asker) for ticket in unwritten)
+        theirs = _unwritten(self._theirs.get(_person(conversation, asker), ()))
         if theirs >= self._capacity.share:
             return Refusal("share", theirs)
-        if len(unwritten) >= self._capacity.concurrent + self._capacity.waiting:
-            return Refusal("full", len(unwritten) - self._capacity.concurrent)
+        most = self._capacity.concurrent + self._capacity.waiting
+        if len(self._tickets) >= most and (unwritten := _unwritten(self._tickets)) >= most:
+            return Refusal("full", unwritten - self._capacity.concurrent)
         return None
 
     def ahead(self, ticket: Ticket) -> int:
         """How many answers of its conversation are before it."""
-        older = itertools.takewhile(lambda other: other is not ticket, self._tickets)
-        return sum(other.conversation == ticket.conversation for other in older)
+        return self._here[ticket.conversation].index(ticket)
 
     def start(self, ticket: Ticket, work: Work, apologise: Work) -> asyncio.Task[None]:
         """Run ``work`` as the ticket's task; ``apologise`` when it fails in a way that nobody foresaw."""
         task = asyncio.create_task(guarded(work, apologise), name=f"answer to {ticket.message_id}")
         self._tickets[ticket] = task
+        self._here.setdefault(ticket.conversation, []).append(ticket)
+        self._theirs.setdefault(_person(ticket.conversation, ticket.asker), []).append(ticket)
         task.add_done_callback(lambda _: self._leave(ticket))
         return task
 
@@ -190,8 +199,27 @@ class Sessions:
 
     def _leave(self, ticket: Ticket) -> None:
         del self._tickets[ticket]
-        if not any(other.conversation == ticket.conversation for other in self._tickets):
+        _take_out(self._theirs, _person(ticket.conversation, ticket.asker), ticket)
+        if _take_out(self._here, ticket.conversation, ticket):
             self._turns.pop(ticket.conversation, None)
+
+
+def _person(conversation: str, asker: int) -> tuple[str, int]:
+    """Who asks: ids are a platform's own."""
+    return conversation.partition(":")[0], asker
+
+
+def _unwritten(tickets: Iterable[Ticket]) -> int:
+    return sum(not ticket.written for ticket in tickets)
+
+
+def _take_out(index: dict[Key, list[Ticket]], key: Key, ticket: Ticket) -> bool:
+    """Take ``ticket`` out of ``index``; whether it was the last one there."""
+    index[key].remove(ticket)
+    if index[key]:
+        return False
+    del index[key]
+    return True
 
 
 async def survived(work: Awaitable[None]) -> bool:
