@@ -19,6 +19,7 @@ from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError
 from clawdbot.latency import Timing
 from clawdbot.notices import key_of
+from clawdbot.observed import Failed, Observe
 from clawdbot.prompt import Prompt, compose, room
 from clawdbot.sessions import Sessions, Ticket, survived
 from clawdbot.store import Answer, Store, Turn
@@ -76,9 +77,9 @@ class Answering:
         budgets: Budgets,
         clock: Clock,
         style: Style,
-        observe: Callable[[Timing], None],
+        observe: Observe,
     ) -> None:
-        """``observe`` is told the timing of every answer, when it is complete and stored."""
+        """``observe`` is told the timing of every answer, when it is complete and stored, and of those that failed."""
         self._store = store
         self._host = host
         self._sessions = sessions
@@ -209,6 +210,7 @@ class Answering:
         if state is State.FAILED:
             await _finish(live, draft.text, state)
             await _keep(self._store.fail(asked.number, state))
+            self._observe(Failed(asked.message.conversation.platform))
             return
         answer = draft.answer(state)
         await _keep(self._store.answered(asked.number, answer))

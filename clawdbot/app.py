@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from clawdbot.access import Access
@@ -22,7 +22,7 @@ from clawdbot.engine.protocol import Sampling
 from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import AdapterError, Unauthorized
 from clawdbot.gate import Gate
-from clawdbot.latency import Timing
+from clawdbot.observed import Observe
 from clawdbot.ops.meter import Meter
 from clawdbot.sessions import Capacity, Sessions
 from clawdbot.store import Store, open_store
@@ -44,15 +44,18 @@ class App:
     store: Store
     sessions: Sessions
     host: EngineHost
+    admission: Admission
+    budgets: Budgets
+    meter: Meter
+    serving: set[str] = field(default_factory=set)
+    """The names of the adapters that run; one that failed and waits to be started again does not."""
 
 
 @asynccontextmanager
-async def open_app(
-    settings: Settings, open_engine: OpenEngine, clock: Clock, observe: Callable[[Timing], None]
-) -> AsyncIterator[App]:
+async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, observe: Observe) -> AsyncIterator[App]:
     """Everything but adapters, with the engine being started in the background.
 
-    ``observe`` is told the timing of every answer. Raises `StoreError`; what the engine's first start raises comes out
+    ``observe`` is told what happens. Raises `StoreError`; what the engine's first start raises comes out
     of the block as an exception group.
     """
     async with AsyncExitStack() as stack:
@@ -64,7 +67,7 @@ async def open_app(
         style, admission, reuse = _style(settings), Admission(_policy(settings), clock), Reuse()
         warming = Warming(store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, style=style)
         host = EngineHost(warming.around(open_engine), clock)
-        budgets, meter = Budgets(), Meter(os.getpid(), clock)
+        budgets, meter = Budgets(observe), Meter(os.getpid(), clock)
         answering = Answering(
             store=store,
             host=host,
@@ -85,10 +88,11 @@ async def open_app(
             warming=warming,
             budgets=budgets,
             clock=clock,
+            observe=observe,
             longest_question=settings.sessions.max_question_chars,
             oldest_question=settings.sessions.max_age,
         )
-        app = App(bot, store, sessions, host)
+        app = App(bot, store, sessions, host, admission, budgets, meter)
         async with asyncio.TaskGroup() as group:
             engine = group.create_task(host.run(), name="engine")
             try:
@@ -113,7 +117,8 @@ async def serve(
     receive = receive or app.bot.receive
     await app.bot.recover(adapters)  # before anybody can ask: what was asked first is answered first
     running = [
-        asyncio.create_task(supervise(name, adapter, receive, clock), name=name) for name, adapter in adapters.items()
+        asyncio.create_task(supervise(name, adapter, receive, clock, app.serving), name=name)
+        for name, adapter in adapters.items()
     ]
     stopping = asyncio.create_task(stop.wait())
     ends: tuple[asyncio.Future[Any], ...] = (stopping, asyncio.gather(*running, return_exceptions=True))
@@ -129,14 +134,15 @@ async def serve(
         raise failures[-1]
 
 
-async def supervise(name: str, adapter: Adapter, receive: Receive, clock: Clock) -> None:
+async def supervise(name: str, adapter: Adapter, receive: Receive, clock: Clock, serving: set[str]) -> None:
     """Keep one adapter running, whatever happens to the others; returns when it ends by itself.
 
-    Raises `Unauthorized`, since only the owner can mend that.
+    ``serving`` has its name while it runs. Raises `Unauthorized`, since only the owner can mend that.
     """
     pause = FIRST_PAUSE
     while True:
         started = clock.now()
+        serving.add(name)
         try:
             await adapter.run(receive)
         except Unauthorized as error:
@@ -154,6 +160,8 @@ async def supervise(name: str, adapter: Adapter, receive: Receive, clock: Clock)
             log.exception("%s failed in an unforeseen way and is started again in %.0f s", name, pause)
         else:
             return
+        finally:
+            serving.discard(name)
         if clock.now() - started > STEADY:
             pause = FIRST_PAUSE
         await clock.sleep(pause)

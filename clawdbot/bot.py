@@ -16,6 +16,7 @@ from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import StoreError
 from clawdbot.gate import Gate
 from clawdbot.notices import Notices, over_quota, too_busy
+from clawdbot.observed import Observe, Received, Verdict
 from clawdbot.quota import Reached
 from clawdbot.resuming import Resuming
 from clawdbot.sessions import Sessions, Ticket
@@ -39,6 +40,7 @@ class Bot:
         warming: Warming,
         budgets: Budgets,
         clock: Clock,
+        observe: Observe,
         longest_question: int,
         oldest_question: float,
     ) -> None:
@@ -60,6 +62,7 @@ class Bot:
             oldest_question=oldest_question,
         )
         self._clock = clock
+        self._observe = observe
         self._longest_question = longest_question
         self._oldest_question = oldest_question
         self._refusing: set[tuple[str, int, str]] = set()
@@ -96,6 +99,7 @@ class Bot:
         """Decide what a message is; returns when it is durable and its answer is under way."""
         if self._stale(message):
             log.warning("left a message of %s unanswered: it is too old", message.conversation.key)
+            self._tell("too old", message)
             return
         reason = self._gate.decide(message.author, message.conversation)
         if not reason.allowed:
@@ -103,6 +107,7 @@ class Bot:
             return
         if name := called(message.text):
             if await self._claim(message):
+                self._tell("command", message)
                 work = partial(self._command, name, message, reply)
                 self._sessions.spawn(work, partial(self._notices.apologise, message, reply))
         else:
@@ -116,15 +121,20 @@ class Bot:
                 if not self._gate.decide(message.author, message.conversation).allowed:
                     return  # kept out while it waited to be counted
                 if over is not None:
+                    self._tell("quota", message)
                     await self._tell_quota(over, message, reply)
                 elif refusal := self._refusal(message):
                     if await self._claim(message):
-                        self._refuse(refusal, message, reply)
+                        self._tell(refusal[0], message)
+                        self._refuse(refusal[1], message, reply)
                 else:
                     await self._accept(message, reply)
         except StoreError:
             log.exception("it is not known how much somebody has asked already")
             self._say(Said(words.NOT_KEPT), message, reply)
+
+    def _tell(self, verdict: Verdict, message: Message) -> None:
+        self._observe(Received(message.conversation.platform, verdict))
 
     def _stale(self, message: Message) -> bool:
         return message.sent_at is not None and self._clock.wall() - message.sent_at > self._oldest_question
@@ -150,21 +160,23 @@ class Bot:
                 return
             finally:
                 durable.set()
-            # None: it was delivered a second time. At the end of the bot it is left to the next start.
-            if number is not None and not self._sessions.closing:
+            if number is None:  # it was delivered a second time
+                return
+            self._tell("question", message)
+            if not self._sessions.closing:  # or it is left to the next start
                 await self._answering.answer(Asked(number, message, reply, ticket))
 
         # Its place is taken before the first wait, so that a burst meets the limits as they are.
         self._sessions.start(ticket, answer, partial(self._notices.apologise, message, reply))
         await durable.wait()
 
-    def _refusal(self, message: Message) -> Said | None:
+    def _refusal(self, message: Message) -> tuple[Verdict, Said] | None:
         """Why a question is not taken, told before any work is done for it."""
         if len(message.text) > self._longest_question:
             size, limit = len(message.text), self._longest_question
-            return Said(words.TOO_LONG.format(size=size, unit="characters", limit=limit))
+            return "too long", Said(words.TOO_LONG.format(size=size, unit="characters", limit=limit))
         refusal = self._sessions.refusal(message.conversation.key, message.author.id)
-        return None if refusal is None else too_busy(refusal)
+        return None if refusal is None else (refusal.reason, too_busy(refusal))
 
     def _refuse(self, refusal: Said, message: Message, reply: Reply) -> None:
         """Say why a question is not taken, unless the same is on its way to its author already.
@@ -190,6 +202,7 @@ class Bot:
             await self._refuse_stranger(reason, message, reply)
 
     async def _refuse_stranger(self, reason: Reason, message: Message, reply: Reply) -> None:
+        self._tell("stranger", message)
         platform, person = message.conversation.platform, message.author
         # Every time: that is where the owner finds the numbers of people and groups.
         log.warning("refused %s user %d in %s", platform, person.id, message.conversation.key)

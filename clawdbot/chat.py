@@ -186,8 +186,13 @@ class Limits:
     typing: Bucket | None
     """None where the platform shows no typing. The same bucket as ``sends`` where they share a limit."""
     bot: Bucket
-    """What the whole bot may do on this platform."""
+    """What the whole bot may do on this platform, whose name its key begins with ("discord", "discord:commands")."""
     pace: Pace
+
+    @property
+    def platform(self) -> str:
+        """The adapter's name."""
+        return self.bot.key.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from clawdbot.engine.settled import settled
 from clawdbot.engine.vllm import VllmEngine, open_vllm
 from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
 from clawdbot.latency import Timing, footer
+from clawdbot.observed import answers
 from clawdbot.threads import run_apart
 
 log = logging.getLogger(__name__)
@@ -108,7 +109,7 @@ def _talk(settings: Settings, once: str | None) -> None:
         notes.print(footer(timing), style="dim", markup=False, highlight=False)
 
     async def talk(stop: asyncio.Event) -> None:
-        async with open_app(settings, _opener(settings), clock, note) as app:
+        async with open_app(settings, _opener(settings), clock, answers(note)) as app:
             with notes.status("The model is loading …"):
                 # Or the first question would measure the loading.
                 await first_of(app.host.engine(), stop.wait())

@@ -77,7 +77,7 @@ def app(clock: ManualClock, tmp_path: Path) -> OpenApp:
 
 async def test_an_adapter_that_fails_is_run_again_after_growing_pauses(clock: ManualClock) -> None:
     adapter = Moody(clock, *(AdapterError("no network") for _ in range(12)))
-    supervising = asyncio.create_task(supervise("moody", adapter, ignore, clock))
+    supervising = asyncio.create_task(supervise("moody", adapter, ignore, clock, set()))
     await clock.advance(3600.0)
     supervising.cancel()
 
@@ -90,7 +90,7 @@ async def test_an_adapter_that_fails_is_run_again_after_growing_pauses(clock: Ma
 async def test_an_adapter_that_was_healthy_is_run_again_soon(clock: ManualClock) -> None:
     failures = [AdapterError("no network")] * 4
     adapter = Moody(clock, *failures, STEADY + 1.0, AdapterError("dropped"))
-    supervising = asyncio.create_task(supervise("moody", adapter, ignore, clock))
+    supervising = asyncio.create_task(supervise("moody", adapter, ignore, clock, set()))
     await clock.advance(3600.0)
     supervising.cancel()
 
@@ -101,7 +101,7 @@ async def test_a_fault_that_nobody_foresaw_is_logged_and_survived(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     adapter = Moody(clock, ZeroDivisionError("a bug"))
-    supervising = asyncio.create_task(supervise("moody", adapter, ignore, clock))
+    supervising = asyncio.create_task(supervise("moody", adapter, ignore, clock, set()))
     await clock.advance(FIRST_PAUSE)
     supervising.cancel()
 
@@ -112,7 +112,7 @@ async def test_a_fault_that_nobody_foresaw_is_logged_and_survived(
 async def test_an_adapter_that_is_cut_off_from_within_is_run_again(clock: ManualClock) -> None:
     """A cancellation that leaks out of a library is no order to end."""
     adapter = Moody(clock, asyncio.CancelledError())
-    supervising = asyncio.create_task(supervise("moody", adapter, ignore, clock))
+    supervising = asyncio.create_task(supervise("moody", adapter, ignore, clock, set()))
     await clock.advance(FIRST_PAUSE)
     assert adapter.serving.is_set()
     supervising.cancel()
@@ -126,7 +126,7 @@ async def test_a_refused_token_is_not_tried_again(clock: ManualClock, caplog: py
     adapter = Moody(clock, Unauthorized("The token is refused."))
 
     with pytest.raises(Unauthorized):
-        await supervise("moody", adapter, ignore, clock)
+        await supervise("moody", adapter, ignore, clock, set())
     assert len(adapter.runs) == 1
     assert [(record.levelno, record.exc_info) for record in caplog.records] == [(logging.ERROR, None)]
 
@@ -134,7 +134,7 @@ async def test_a_refused_token_is_not_tried_again(clock: ManualClock, caplog: py
 async def test_an_adapter_may_end_by_itself(clock: ManualClock) -> None:
     """As the console does at the end of its input."""
     adapter = Moody(clock, None)
-    await supervise("moody", adapter, ignore, clock)
+    await supervise("moody", adapter, ignore, clock, set())
 
     assert len(adapter.runs) == 1
 

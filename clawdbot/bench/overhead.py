@@ -22,6 +22,7 @@ from clawdbot.delivery.markdown import showable
 from clawdbot.engine.host import OpenedEngine
 from clawdbot.engine.protocol import Request, Sampling
 from clawdbot.latency import Summary, Timing, summary
+from clawdbot.observed import answers
 from clawdbot.prompt import compose, room
 
 ANSWERS = AnswerSettings(temperature=0.0, max_tokens=8)
@@ -53,7 +54,7 @@ async def compare(engine: OpenedEngine, clock: Clock, pairs: int) -> Overhead:
     with TemporaryDirectory(prefix="clawdbot-bench-") as folder:
         settings = Settings(answers=ANSWERS, store=StoreSettings(path=Path(folder) / "clawdbot.sqlite3"))
         timings: list[Timing] = []
-        async with open_app(settings, lambda: _opened(engine), clock, timings.append) as app:
+        async with open_app(settings, lambda: _opened(engine), clock, answers(timings.append)) as app:
             console = Console(app, timings)
             await app.host.engine()
             for pair in range(pairs):

@@ -31,6 +31,8 @@ class Growth:
         """When the text first had two visible characters, or was shown with one."""
         self.pace = pace
         """It may be another one from now on."""
+        self.unseen_since: float | None = None
+        """When the oldest text came that was in no frame yet."""
         self._began = began
         self._single_at: float | None = None
         """When the text first had one visible character."""
@@ -47,6 +49,8 @@ class Growth:
 
     def show(self, text: str, now: float) -> None:
         """Take the whole text so far."""
+        if self.unseen_since is None and text != self.text:
+            self.unseen_since = now
         self.text = text
         if self.first_showable is None:
             count = showable(visible(text, growing=True)[-LOOKED_AT:])

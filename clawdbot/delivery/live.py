@@ -19,6 +19,7 @@ from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.delivery.parts import Parts
 from clawdbot.delivery.typing import show_typing
 from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
+from clawdbot.observed import Shown
 
 log = logging.getLogger(__name__)
 
@@ -269,7 +270,16 @@ class LiveReply:
         return None if number is None else (number, frames[number])
 
     async def _put(self, number: int, frame: Frame) -> None:
-        await self._parts.put(number, frame)
+        since = self._growth.unseen_since
+        if frame.state is not State.WAITING:
+            self._growth.unseen_since = None
+        try:
+            await self._parts.put(number, frame)
+        except DeliveryError:
+            self._growth.unseen_since = since or self._growth.unseen_since
+            raise
+        if since is not None and frame.state is not State.WAITING:
+            self._budgets.observe(Shown(self._reply.limits.platform, self._clock.now() - since))
         if self._first_visible is None and frame.state not in (State.WAITING, State.FAILED):
             self._first_visible = self._parts.acknowledged_at
 

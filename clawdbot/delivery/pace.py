@@ -12,6 +12,7 @@ from math import inf
 
 from clawdbot.chat import Bucket, Pace, Rate
 from clawdbot.errors import Limited
+from clawdbot.observed import Observe, unobserved
 
 # A reply that is alone in its bucket may use the place that is kept for its final when the window gives one back within
 # so many seconds: a quick beginning is then not paid for with a long stop, and the final waits no longer than this.
@@ -106,7 +107,9 @@ class _Ledger:
 class Budgets:
     """How much room the platforms' buckets have, for all live replies of the process together."""
 
-    def __init__(self) -> None:
+    def __init__(self, observe: Observe = unobserved) -> None:
+        self.observe = observe
+        """Who is told of every call that spends from them."""
         self._ledgers: dict[str, _Ledger] = {}
         self._sweep_at = SWEEP_AT
 

@@ -5,10 +5,12 @@ import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from math import inf, isinf
+from typing import Literal
 
 from clawdbot import words
 from clawdbot.chat import Bucket, Frame, Pace, Post, Reply, State
 from clawdbot.clock import Clock, within
+from clawdbot.delivery.calls import told
 from clawdbot.delivery.outbox import Journal
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.delivery.preview import Preview
@@ -164,10 +166,12 @@ class Parts:
         post = part.post
         try:
             await self._announce(number, part, frame)
-            if post is None:
-                part.post = await self._reply.send(frame, f"{self._key}-{number}")
-            else:
-                await post.edit(frame)
+            kind: Literal["send", "edit"] = "send" if post is None else "edit"
+            with told(self._budgets.observe, self._limits.platform, kind, self._clock):
+                if post is None:
+                    part.post = await self._reply.send(frame, f"{self._key}-{number}")
+                else:
+                    await post.edit(frame)
         except DeliveryError as error:
             if isinstance(error, Limited):
                 self._budgets.refuse(*buckets, error, self._clock.now())

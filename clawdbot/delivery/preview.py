@@ -4,6 +4,7 @@ from math import inf
 
 from clawdbot.chat import Bucket, Drafting, Drafts, Frame, Pace, Reply
 from clawdbot.clock import Clock
+from clawdbot.delivery.calls import told
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.errors import Limited
 
@@ -61,7 +62,8 @@ class Preview:
         assert self._reply is not None, "there are no drafts"
         self._shown = None
         try:
-            await self._reply.draft(frame)
+            with told(self._budgets.observe, self._limits.platform, "draft", self._clock):
+                await self._reply.draft(frame)
         except Limited as refusal:
             for place in (buckets[0], self._limits.sends):
                 self._budgets.refuse(place, buckets[1], refusal, self._clock.now())

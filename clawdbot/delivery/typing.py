@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from clawdbot.chat import Reply
 from clawdbot.clock import Clock, until
+from clawdbot.delivery.calls import told
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.errors import DeliveryError, Limited
 
@@ -38,7 +39,8 @@ async def show_typing(
         budgets.spend(buckets, now)
         wait = EVERY
         try:
-            await reply.typing()
+            with told(budgets.observe, limits.platform, "typing", clock):
+                await reply.typing()
         except Limited as refusal:
             budgets.refuse(*buckets, refusal, clock.now())
             await hold(refusal.retry_after)

@@ -8,7 +8,7 @@ moment at which a request is handed over; scheduling stays vLLM's. `Line` decide
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +62,12 @@ class Line:
         return len(self._waiting) + len(self._inside)
 
     @property
-    def inside(self) -> Iterable[Wish]:
+    def waiting(self) -> int:
+        """How many are waiting."""
+        return len(self._waiting)
+
+    @property
+    def inside(self) -> Collection[Wish]:
         """The requests in the engine."""
         return self._inside.values()
 
@@ -136,6 +141,17 @@ class Standing:
     """About how long that takes; None as long as nobody knows how fast prompts are read."""
 
 
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How many requests there are."""
+
+    waiting: int
+    inside: int
+    """In the engine."""
+    reading: int
+    """Those of them that are long prompts of which no word is written yet."""
+
+
 class Admission:
     """Lets requests into the engine in the order that `Line` decides; shared by all conversations."""
 
@@ -149,6 +165,12 @@ class Admission:
         """Tokens of long prompts read a second, as seen lately; None before the first."""
         self._aside: asyncio.Task[None] | None = None
         """What is done in spare time; it has no place, so `Line` never hears of it and nobody waits for it."""
+
+    @property
+    def depth(self) -> "Depth":
+        """How full it is now."""
+        line = self._line
+        return Depth(line.waiting, len(line.inside), len(line.being_read))
 
     @property
     def busy_aside(self) -> bool:

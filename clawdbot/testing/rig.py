@@ -14,6 +14,7 @@ from clawdbot.config import Allowed, AnswerSettings, Quota, SessionSettings, Set
 from clawdbot.engine.protocol import Request, Role
 from clawdbot.errors import EngineError
 from clawdbot.latency import Timing
+from clawdbot.observed import Fact
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script, ScriptedEngine
 from clawdbot.testing.memory import MemoryPost, MemoryReply, limits
@@ -173,7 +174,10 @@ class Rig:
         self.loaded.set()
         self.trouble: EngineError | None = None
         """What starting one fails with; None when it works."""
+        self.facts: list[Fact] = []
+        """What the core told whoever watches it."""
         self.timings: list[Timing] = []
+        """Those of them that are answers."""
         self.database = folder / "clawdbot.sqlite3"
         self._settings = Settings(
             answers=answers or AnswerSettings(system_prompt=""),
@@ -284,13 +288,18 @@ class Rig:
             return await task
 
     async def _live(self) -> None:
-        async with open_app(self._settings, self._open_engine, self.clock, self.timings.append) as app:
+        async with open_app(self._settings, self._open_engine, self.clock, self._observe) as app:
             self._app = app
             try:
                 adapters = {"memory": self.platform}
                 await serve(app, adapters, self.clock, self._stop, self._settings.sessions.drain)
             finally:
                 self._app = None
+
+    def _observe(self, fact: Fact) -> None:
+        self.facts.append(fact)
+        if isinstance(fact, Timing):
+            self.timings.append(fact)
 
     @asynccontextmanager
     async def _open_engine(self) -> AsyncIterator[ScriptedEngine]:

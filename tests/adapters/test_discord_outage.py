@@ -34,8 +34,8 @@ class Service:
         self.other = MemoryPlatform(clock)
         self._heard_beside: list[Reply] = []
         self.adapter = DiscordAdapter(settings_for(sim, **settings), clock)
-        self.discord = asyncio.create_task(supervise("discord", self.adapter, self.ears.receive, clock))
-        self.beside = asyncio.create_task(supervise("memory", self.other, self._hear, clock))
+        self.discord = asyncio.create_task(supervise("discord", self.adapter, self.ears.receive, clock, set()))
+        self.beside = asyncio.create_task(supervise("memory", self.other, self._hear, clock, set()))
 
     async def wait(self, work: Awaitable[object]) -> None:
         """Let time pass until ``work`` is done: a tenth of a second for every turn of the real network."""

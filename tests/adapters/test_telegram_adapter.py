@@ -322,7 +322,7 @@ class TestPolling:
         sim.faults.add("getUpdates", Fault(Trouble.HANG, 3600))
         ears = Ears()
         adapter = adapter_for(sim, stall=0.4, keep_warm=0.1)
-        task = asyncio.create_task(supervise("telegram", adapter, ears.receive, sim.clock))
+        task = asyncio.create_task(supervise("telegram", adapter, ears.receive, sim.clock, set()))
         sim.say(ME, "still there?")
         await ears.question()
         task.cancel()

@@ -11,6 +11,7 @@ from clawdbot.clock import SystemClock
 from clawdbot.config import Settings, StoreSettings
 from clawdbot.engine.protocol import Chunk
 from clawdbot.latency import Timing
+from clawdbot.observed import answers
 from clawdbot.testing.engine import Script, ScriptedEngine, opened
 
 
@@ -38,7 +39,7 @@ async def test_the_bots_half_is_drawn_by_the_console_adapter(
     engine = ScriptedEngine(lambda request: Script(["One", " two"]), clock)
     timings: list[Timing] = []
     settings = Settings(store=StoreSettings(path=tmp_path / "clawdbot.sqlite3"))
-    async with open_app(settings, lambda: opened(engine), clock, timings.append) as app:
+    async with open_app(settings, lambda: opened(engine), clock, answers(timings.append)) as app:
         console = Console(app, timings)
 
         seconds = await console.ask(0)
@@ -55,7 +56,7 @@ async def test_a_failed_answer_has_no_time(tmp_path: Path) -> None:
     scripts = iter([Script(["One", " two"]), Script([], fails=True)])
     engine = ScriptedEngine(lambda request: next(scripts), clock)
     settings = Settings(store=StoreSettings(path=tmp_path / "clawdbot.sqlite3"), answers=ANSWERS)
-    async with open_app(settings, lambda: opened(engine), clock, timings.append) as app:
+    async with open_app(settings, lambda: opened(engine), clock, answers(timings.append)) as app:
         console = Console(app, timings)
 
         seconds = [await console.ask(pair) for pair in range(2)]

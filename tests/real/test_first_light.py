@@ -1,7 +1,7 @@
 """A message on Discord or Telegram, answered by the real model through the real SDKs."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
 from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.latency import Timing, stages
+from clawdbot.observed import Observe, answers
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.telegram import SimTelegram, Verdict
 from clawdbot_discord import DiscordAdapter, DiscordSettings
@@ -38,9 +39,7 @@ def settings_for(tmp_path: Path, platform: str, person: int) -> Settings:
 
 
 @asynccontextmanager
-async def serving(
-    settings: Settings, overheard: Overheard, adapter: Adapter, observe: Callable[[Timing], None]
-) -> AsyncIterator[App]:
+async def serving(settings: Settings, overheard: Overheard, adapter: Adapter, observe: Observe) -> AsyncIterator[App]:
     """The whole bot with one platform, from start to orderly end."""
     clock, stop = SystemClock(), asyncio.Event()
     async with open_app(settings, overheard.opened, clock, observe) as app:
@@ -74,7 +73,7 @@ async def test_a_message_on_telegram_is_answered_by_the_real_model(tmp_path: Pat
     async with SimTelegram() as sim:
         adapter = TelegramAdapter(TelegramSettings(token=SecretStr(sim.token), base_url=sim.url))
         settings = settings_for(tmp_path, "telegram", ASKER)
-        async with serving(settings, overheard, adapter, timings.append) as app:
+        async with serving(settings, overheard, adapter, answers(timings.append)) as app:
             await sim.online()
             sim.say(ASKER, QUESTION, user=ASKER)
             await sim.until(lambda: len(sim.answers(ASKER)) == 1, 60)
@@ -96,7 +95,7 @@ async def test_a_message_on_discord_is_answered_by_the_real_model(tmp_path: Path
             DiscordSettings(token=SecretStr(sim.token), api_url=sim.rest_url, gateway_url=sim.gateway_url)
         )
         settings = settings_for(tmp_path, "discord", sim.user.id)
-        async with serving(settings, overheard, adapter, timings.append) as app:
+        async with serving(settings, overheard, adapter, answers(timings.append)) as app:
             await sim.online()
             sim.say(sim.channel, QUESTION)
             await sim.until(lambda: len(sim.answers(sim.channel)) == 1, 60)
