@@ -17,7 +17,7 @@ from clawdbot.engine.host import EngineHost
 from clawdbot.engine.protocol import Chunk, Engine, Request, Sampling
 from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError
-from clawdbot.latency import Timing
+from clawdbot.latency import WIDEST_FOOTER, Timing, footer
 from clawdbot.notices import key_of
 from clawdbot.observed import Failed, Observe
 from clawdbot.prompt import Prompt, compose, room
@@ -37,6 +37,8 @@ class Style:
     """The part of the prompt's room that earlier turns may fill, 0 to 1."""
     most_messages: int
     """An answer that needs more messages is completed as a file."""
+    footer: bool = False
+    """Whether a line about its latency stands below a final answer."""
 
     def sampling_after(self, written: int) -> Sampling:
         """How to choose the tokens that follow on ``written`` ones of the same answer."""
@@ -122,6 +124,7 @@ class Answering:
             journal=DraftJournal(self._store, asked.number, posts, draft),
             posts=asked.posts,
             most_parts=self._style.most_messages,
+            footnote=WIDEST_FOOTER if self._style.footer else "",
         )
 
     async def _make(self, draft: Draft, asked: Asked, live: LiveReply, stack: AsyncExitStack) -> None:
@@ -214,12 +217,18 @@ class Answering:
             return
         answer = draft.answer(state)
         await _keep(self._store.answered(asked.number, answer))
-        await _finish(live, draft.text, state)
+        await _finish(live, draft.text, state, self._footnote(draft, state, asked.message, live))
         # The timing of a continued answer is that of its first run.
         timing = None if draft.begun else self._timing(draft, state, asked.message, live)
         await self._settle(partial(self._store.finish, asked.number, answer, timing, draft.first_turn))
         if timing is not None:
             self._observe(timing)
+
+    def _footnote(self, draft: Draft, state: State, message: Message, live: LiveReply) -> str:
+        """What is known of the latency so far; nothing of an answer that goes on after an interruption."""
+        if not self._style.footer or state is not State.FINAL or draft.begun:
+            return ""
+        return footer(self._timing(draft, state, message, live))
 
     async def _settle(self, write: Callable[[], Awaitable[None]]) -> None:
         """Store that an answer is complete, and the same of those for which there was no room before."""
@@ -264,9 +273,9 @@ def _in_line(standing: Standing) -> str:
     return words.IN_LINE_FOR.format(number=standing.ahead + 1, seconds=max(1, round(standing.seconds)))
 
 
-async def _finish(live: LiveReply, text: str, state: State) -> None:
+async def _finish(live: LiveReply, text: str, state: State, footnote: str = "") -> None:
     try:
-        await live.finish(text, state)
+        await live.finish(text, state, footnote=footnote)
     except DeliveryError as error:
         # Gone, forbidden or refused for good: the platform has said its last word.
         log.warning("an answer cannot be shown: %s", error)

@@ -184,4 +184,5 @@ def _style(settings: Settings) -> Style:
         sampling=Sampling(answers.max_tokens, answers.temperature, answers.top_p),
         history_share=answers.history_share,
         most_messages=answers.max_messages,
+        footer=answers.footer,
     )

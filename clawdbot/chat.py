@@ -141,6 +141,9 @@ class Frame:
     """Only for the asker's eyes, where the platform can do that."""
     last: bool = True
     """Whether this is the answer's last message so far; only that one carries controls."""
+    footnote: str = ""
+    """A line about the answer that is no part of its text: drawn small below it, plain characters as they are, where
+    it takes no more room than a paragraph in italics."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from clawdbot.engine.progress import Lines, shown
 from clawdbot.engine.settled import settled
 from clawdbot.engine.vllm import VllmEngine, open_vllm
 from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
-from clawdbot.latency import Timing, footer
+from clawdbot.latency import Timing, closing_line
 from clawdbot.observed import answers
 from clawdbot.threads import run_apart
 
@@ -98,7 +98,8 @@ def _talk(settings: Settings, once: str | None) -> None:
     _log_to_stderr("warning" if settings.logging.level == "info" else settings.logging.level)
     _hide_tokens(os.environ)
     console = AdapterTable("--once", {} if once is None else {"once": once}, None)
-    settings = settings.model_copy(update={"adapters": {"console": console}})
+    unfooted = settings.answers.model_copy(update={"footer": False})  # a longer line comes after each
+    settings = settings.model_copy(update={"adapters": {"console": console}, "answers": unfooted})
     adapters = plugins.build(settings, plugins.installed())
     with shown(sys.stderr) as progress:
         models.resolve(settings.engine.model, progress)  # later there would be no place for a bar
@@ -106,7 +107,7 @@ def _talk(settings: Settings, once: str | None) -> None:
     clock = SystemClock()
 
     def note(timing: Timing) -> None:
-        notes.print(footer(timing), style="dim", markup=False, highlight=False)
+        notes.print(closing_line(timing), style="dim", markup=False, highlight=False)
 
     async def talk(stop: asyncio.Event) -> None:
         async with open_app(settings, _opener(settings), clock, answers(note)) as app:

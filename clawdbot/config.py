@@ -67,6 +67,8 @@ class AnswerSettings(Section):
     """How much of the model's context, less the room for the answer, the conversation so far may fill."""
     max_messages: Count = 5
     """An answer that needs more messages than this is completed as a file."""
+    footer: bool = False
+    """Whether a small line below a final answer says how fast it came."""
 
 
 class SessionSettings(Section):

@@ -140,14 +140,26 @@ def summary(values: Iterable[float | None]) -> Summary:
 
 
 def footer(timing: Timing) -> str:
-    """One line about one answer: ``first word 0.24 s · 17 tok/s · 31 prompt tokens, 16 cached · total 1.90 s``."""
-    seen = timing.first_visible
-    parts = ["no word" if seen is None else f"first word {seen:.2f} s"]
+    """What is known of one answer, to stand below it: ``first word 0.24 s · 17 tok/s · 80% cached``."""
+    parts = []
+    if timing.first_visible is not None:
+        parts.append(f"first word {timing.first_visible:.2f} s")
     if timing.tokens_per_second is not None:
         parts.append(speed(timing.tokens_per_second))
-    parts.append(f"{timing.prompt_tokens:,} prompt tokens, {timing.cached_tokens:,} cached")
-    parts.append(f"total {timing.complete:.2f} s")
+    if timing.cached_share is not None:
+        parts.append(f"{timing.cached_share:.0%} cached")
     return " · ".join(parts)
+
+
+WIDEST_FOOTER = "first word 0000.00 s · 0000 tok/s · 100% cached"
+"""No `footer` is longer, unless somebody waits for hours."""
+
+
+def closing_line(timing: Timing) -> str:
+    """The `footer` with all else that a console has room for: ``… · 31 prompt tokens · total 1.90 s``."""
+    silent = "no word" if timing.first_visible is None else ""
+    parts = (silent, footer(timing), f"{timing.prompt_tokens:,} prompt tokens", f"total {timing.complete:.2f} s")
+    return " · ".join(filter(None, parts))
 
 
 def speed(tokens_per_second: float) -> str:

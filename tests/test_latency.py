@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawdbot.latency import STAGES, Summary, Timing, footer, percentile, stages, summary
+from clawdbot.latency import STAGES, WIDEST_FOOTER, Summary, Timing, closing_line, footer, percentile, stages, summary
 
 from .answers import ANSWER, timings
 
@@ -90,12 +90,21 @@ def test_maps_are_in_milliseconds() -> None:
     assert summary([0.25]).to_map() == {"p50": 250, "p95": 250, "p99": 250, "max": 250, "n": 1}
 
 
-def test_the_footer_says_first_word_speed_and_prompt() -> None:
-    """One line after each answer in the console."""
-    assert footer(ANSWER) == "first word 0.30 s · 20 tok/s · 40 prompt tokens, 10 cached · total 4.30 s"
+def test_the_footer_says_first_word_speed_and_what_the_cache_spared() -> None:
+    """A small line below an answer; the console has room for more of the same."""
+    assert footer(ANSWER) == "first word 0.30 s · 20 tok/s · 25% cached"
+    assert closing_line(ANSWER) == f"{footer(ANSWER)} · 40 prompt tokens · total 4.30 s"
+    slow = replace(ANSWER, first_visible=3600.0, last_token=1.21, output_tokens=9_999, cached_tokens=40)
+    assert len(footer(slow)) <= len(WIDEST_FOOTER)
 
 
-def test_the_footer_of_a_silent_answer_says_so() -> None:
+def test_the_footer_says_only_what_is_known() -> None:
+    unknown = replace(ANSWER, first_visible=None, last_token=None, prompt_tokens=0, complete=0.1)
+    assert footer(replace(unknown, first_visible=0.1)) == "first word 0.10 s"
+    assert footer(unknown) == ""
+
+
+def test_the_closing_line_of_a_silent_answer_says_so() -> None:
     """Stopped before the first word."""
     silent = replace(ANSWER, first_visible=None, last_token=None, complete=0.1)
-    assert footer(silent) == "no word · 40 prompt tokens, 10 cached · total 0.10 s"
+    assert closing_line(silent) == "no word · 25% cached · 40 prompt tokens · total 0.10 s"

@@ -61,6 +61,8 @@ class ConsoleReply:
             return
         for file in frame.files:
             self._screen.note(f"(written to {await asyncio.to_thread(_written, file)})")
+        if frame.footnote:
+            self._screen.note(frame.footnote)
         if frame.last:
             self.finished.set()
 

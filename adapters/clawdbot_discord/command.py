@@ -9,7 +9,7 @@ from clawdbot.clock import until
 from clawdbot.errors import Gone
 from clawdbot_discord.controls import controls
 from clawdbot_discord.line import Line
-from clawdbot_discord.render import render
+from clawdbot_discord.render import drawn
 from clawdbot_discord.reply import ChannelPost, ChannelReply, files, shown
 from clawdbot_discord.translate import ALREADY_ACKNOWLEDGED, one_call
 
@@ -122,7 +122,7 @@ class CommandReply:
                 return int(done.message_id or 0)
             self._acknowledged.set()
         edited = await self._interaction.edit_original_response(
-            content=render(frame.text), view=controls(frame), attachments=files(frame)
+            content=drawn(frame), view=controls(frame), attachments=files(frame)
         )
         return edited.id
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import discord
 
 from clawdbot_discord.controls import key_of
+from clawdbot_discord.render import without_footnote
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Sought:
     key: str
     """That of the part that it shows."""
     texts: frozenset[str]
-    """One of them is what it says, as it was sent, if it has no buttons."""
+    """One of them is what it says, as it was sent but for a footnote, if it has no buttons."""
     question: int
     """The message that it may point at; no other. 0 for none."""
 
@@ -35,7 +36,8 @@ def _is(message: discord.Message, sought: Sought) -> bool:
         return False
     if keys := _keys(message):
         return sought.key in keys
-    return message.content in sought.texts and _answered(message) in (0, sought.question)
+    said = {message.content, without_footnote(message.content)}
+    return bool(said & sought.texts) and _answered(message) in (0, sought.question)
 
 
 def _answered(message: discord.Message) -> int:

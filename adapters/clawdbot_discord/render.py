@@ -6,10 +6,13 @@ backticks anywhere for the end of a code block and nothing else for its beginnin
 
 import re
 
+from clawdbot.chat import Frame
 from clawdbot_discord.table import draw, table_end
 
 SIZE = 2000
 """Code points in one message."""
+FOOTNOTE = "\n-# "
+"""Opens a footnote; no longer than what makes a paragraph in italics."""
 
 _FENCE = re.compile(
     r"(?P<before>(?:[ \t>]|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))*)(?P<marker>`{3,}|~{3,})(?P<info>.*)", re.DOTALL
@@ -20,6 +23,18 @@ _SMALL_HEADING = re.compile(r"(?<![^\s>])#{4,6}(?=[ \t])")
 _BARS = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)|\|\|(?=[^\s|])[^|]*(?<=\S)\|\||\|(?=\|)")
 _RUN = re.compile("`{3,}")
 _INVISIBLE = "\u200b"
+
+
+def drawn(frame: Frame) -> str:
+    """All that a message with ``frame`` says; its footnote as subtext, which Discord draws small and grey."""
+    text = render(frame.text)
+    return f"{text}{FOOTNOTE}{frame.footnote}" if frame.footnote else text
+
+
+def without_footnote(content: str) -> str:
+    """What a message says but for its footnote, if it has one."""
+    text, mark, footnote = content.rpartition(FOOTNOTE)
+    return text if mark and "\n" not in footnote else content
 
 
 def render(text: str) -> str:

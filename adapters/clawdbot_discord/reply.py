@@ -12,7 +12,7 @@ from clawdbot.errors import Forbidden, Unreachable, Unsure
 from clawdbot_discord.controls import controls
 from clawdbot_discord.landed import Sought, landed
 from clawdbot_discord.line import Line
-from clawdbot_discord.render import render
+from clawdbot_discord.render import drawn, render
 from clawdbot_discord.translate import NO_REFERENCE, code_of
 
 LOOKED_THROUGH = 500
@@ -149,7 +149,7 @@ class ChannelPost:
 
 def shown(frame: Frame, key: str = "", *, clear: bool = False) -> dict[str, Any]:
     """Text and buttons of the part ``key`` as discord.py's calls take them; ``clear``: no buttons means remove them."""
-    options: dict[str, Any] = {"content": render(frame.text)}
+    options: dict[str, Any] = {"content": drawn(frame)}
     buttons = controls(frame, key)
     if buttons is not None or clear:
         options["view"] = buttons

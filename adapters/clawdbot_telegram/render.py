@@ -54,6 +54,9 @@ FORMULA = re.compile(
 SPOILER = re.compile(r"(\|\|(?=[^\s|])[^|\n*_~`\[\]]*(?<=\S)\|\|)|\|(?=\|)")
 """Hidden text, as the only group; or bars that hide none, as in "a || b", after which the next such bars would."""
 
+BELOW = "\n\n"
+"""Between a text and its footnote."""
+
 LESS, OPENING, CLOSING, DOLLAR, BAR = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3", "\ufdd4"
 """Stand for signs while the converter works: it would take a tag, an address, a price or an "or" for markup and drop
 it. No text has these signs."""
@@ -71,6 +74,15 @@ class Drawn:
     def units(self) -> int:
         """The length of the text in UTF-16 code units."""
         return utf16_len(self.text)
+
+
+def footed(drawn: Drawn, footnote: str) -> Drawn:
+    """``drawn`` with ``footnote`` below it in italics, as it is written; Telegram has no smaller letters."""
+    if not footnote:
+        return drawn
+    text = f"{drawn.text}{BELOW}{footnote}"
+    italic = MessageEntity(MessageEntity.ITALIC, utf16_len(drawn.text + BELOW), utf16_len(footnote))
+    return Drawn(text, (*drawn.entities, italic))
 
 
 class Renderer:

@@ -8,7 +8,7 @@ from clawdbot_telegram.calls import Calls, is_picture
 from clawdbot_telegram.controls import controls
 from clawdbot_telegram.drafts import DraftMode
 from clawdbot_telegram.place import Place
-from clawdbot_telegram.render import Drawn, Renderer
+from clawdbot_telegram.render import Drawn, Renderer, footed
 
 CAPTIONED = "c"
 """Marks the ref of a file whose caption is the text."""
@@ -82,7 +82,7 @@ class TelegramReply:
 
     async def _begin(self, frame: Frame) -> "TelegramPost":
         """Post the text, as the caption of the first file where that makes one message of two."""
-        drawn = self._renderer.draw(frame.text)
+        drawn = footed(self._renderer.draw(frame.text), frame.footnote)
         file = frame.files[0] if frame.files else None
         if file and (not drawn.text or (is_picture(file) and drawn.units <= self._caption_limit)):
             message = await self._calls.send_file(file, drawn, controls(frame))
@@ -117,7 +117,7 @@ class TelegramPost:
         return "/".join([f"{self._message}{CAPTIONED if self._captioned else ''}", *self._attached])
 
     async def edit(self, frame: Frame) -> None:
-        drawn = self._renderer.draw(frame.text)
+        drawn = footed(self._renderer.draw(frame.text), frame.footnote)
         if self._captioned:
             await self._calls.edit_caption(self._message, drawn, controls(frame))
         else:

@@ -1,6 +1,7 @@
 """An answer's text as the frames of its messages."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from clawdbot import words
 from clawdbot.chat import File, Frame, Limits, State
@@ -15,11 +16,16 @@ HELD_BACK = (0, 16, 64)
 class Layout:
     """Lays one answer out; the borders between its messages stay while its text grows."""
 
-    def __init__(self, limits: Limits, most: int) -> None:
-        """At most ``most`` messages of text; what does not fit them comes as a file with one more."""
-        self._fits = limits.fits
+    def __init__(self, limits: Limits, most: int, footnote: str = "") -> None:
+        """At most ``most`` messages of text; what does not fit them comes as a file with one more.
+
+        Every message has room for ``footnote``, the longest that may stand below the last one: were it made at the
+        end, text that was read already would move to another message.
+        """
+        self._limits = limits
+        self._footnote = footnote
         self._most = most
-        self._splitter = Splitter(limits.fits, limits.size, most)
+        self._splitter = Splitter(self._fits, limits.size, most)
 
     def growing(self, text: str) -> list[Frame]:
         """Frames for a text that goes on: closed for display, as many messages as may be; none when nothing shows."""
@@ -36,8 +42,10 @@ class Layout:
                 return healed
         return piece
 
-    def final(self, text: str, state: State, files: Sequence[File] = (), *, private: bool = False) -> list[Frame]:
-        """Frames for a finished text, with the mark of its state."""
+    def final(
+        self, text: str, state: State, files: Sequence[File] = (), *, private: bool = False, footnote: str = ""
+    ) -> list[Frame]:
+        """Frames for a finished text, with the mark of its state and a footnote below the last, if there is room."""
         whole = text if files and not text else marked(text, state)
         pieces = self._splitter.parts(_plain(whole))
         if len(pieces) > self._most:
@@ -47,7 +55,10 @@ class Layout:
             if rest := self._splitter.after(plain, self._most):
                 pieces = [*kept, marked(words.REST, state)]
                 files = (*files, File(REST_NAME, rest.encode()))
-        return _frames(pieces, state, tuple(files), private=private)
+        frames = _frames(pieces, state, tuple(files), private=private)
+        if footnote and frames and frames[-1].text and self._limits.fits(_noted(frames[-1].text, footnote)):
+            frames[-1] = replace(frames[-1], footnote=footnote)
+        return frames
 
     def instead(self, frames: Sequence[Frame], refused: int, text: str, shown: Frame | None) -> list[list[Frame]]:
         """What to show when the platform never takes frame number ``refused`` of a finished ``text``, the best first.
@@ -65,6 +76,14 @@ class Layout:
             found += [Frame(cut_off, State.FAILED, private=private)] if self._fits(cut_off) else []
         found.append(Frame(words.CUT_OFF, State.FAILED, private=private))
         return [[*frames[:refused], frame] for frame in found]
+
+    def _fits(self, text: str) -> bool:
+        return self._limits.fits(_noted(text, self._footnote))
+
+
+def _noted(text: str, footnote: str) -> str:
+    """What takes as much room as ``text`` with ``footnote`` below it."""
+    return f"{text}\n\n*{footnote}*" if footnote else text
 
 
 def _plain(text: str) -> str:

@@ -52,8 +52,9 @@ class LiveReply:
         journal: Journal | None = None,
         posts: Sequence[str | None] | None = None,
         most_parts: int = MOST_PARTS,
+        footnote: str = "",
     ) -> None:
-        """``key`` names the answer in 20 characters at most.
+        """``key`` names the answer in 20 characters at most, ``footnote`` is the longest that it may get.
 
         An answer that was begun before is taken up again with the same key and with ``posts``, the `Post.ref` of every
         message that its journal knows, perhaps none; None stands for one that may have been sent or not.
@@ -64,7 +65,7 @@ class LiveReply:
         self._parts = Parts(reply, key=key, budgets=budgets, clock=clock, journal=journal or NoJournal(), posts=posts)
         self._bot = reply.limits.bot
         self._buckets = (reply.limits.edits, self._bot)
-        self._layout = Layout(reply.limits, most_parts)
+        self._layout = Layout(reply.limits, most_parts, footnote)
         self._growth = Growth(reply.limits.pace, clock.now())
         self._final = Final(self._layout, [], "")
         self._first_visible: float | None = None
@@ -116,7 +117,9 @@ class LiveReply:
         self._growth.notice = notice
         self._changed.set()
 
-    async def finish(self, text: str, state: State, files: Sequence[File] = (), *, private: bool = False) -> None:
+    async def finish(
+        self, text: str, state: State, files: Sequence[File] = (), *, private: bool = False, footnote: str = ""
+    ) -> None:
         """Show the finished text for certain; returns when the platform acknowledged it in all its parts.
 
         ``text`` is without the mark of its ``state``. May be called again, with a later word. Where the platform does
@@ -126,7 +129,8 @@ class LiveReply:
         """
         if state is not State.FAILED:
             self._growth.finish(text, self._clock.now())
-        self._final = Final(self._layout, self._layout.final(text, state, files, private=private), text)
+        frames = self._layout.final(text, state, files, private=private, footnote=footnote)
+        self._final = Final(self._layout, frames, text)
         self._complete = None
         self._ending.set()
         self._changed.set()

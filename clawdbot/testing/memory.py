@@ -232,7 +232,7 @@ class MemoryReply:
             raise Gone(f"Message {part} was deleted.")
         if not frame.text.strip() and not frame.files:
             raise Rejected("The message is empty.")
-        if not self._limits.fits(frame.text):
+        if not self._limits.fits(f"{frame.text}\n\n*{frame.footnote}*" if frame.footnote else frame.text):
             raise Rejected(f"The message is too long: {len(frame.text)} characters.")
 
     def _land(self, part: int, frame: Frame, key: str) -> int:

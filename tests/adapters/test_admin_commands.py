@@ -15,6 +15,7 @@ from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
 from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.menu import COMMANDS, Command
+from clawdbot.observed import answers
 from clawdbot.testing.discord import Interaction, SimDiscord
 from clawdbot.testing.engine import ScriptedEngine
 from clawdbot.testing.rig import echo
@@ -58,7 +59,9 @@ class Platforms:
             "discord": DiscordAdapter(settings_for(self.discord)),
             "telegram": TelegramAdapter(there),
         }
-        async with open_app(self._settings, self.open_engine, clock, lambda timing: self.answered.release()) as app:
+        async with open_app(
+            self._settings, self.open_engine, clock, answers(lambda timing: self.answered.release())
+        ) as app:
             await serve(app, adapters, clock, asyncio.Event(), 0.0)
 
     async def slash(

@@ -227,6 +227,12 @@ async def test_a_frame_is_drawn_with_what_it_is() -> None:
     ]
 
 
+async def test_a_footnote_is_a_line_below() -> None:
+    paper = Paper()
+    await ConsoleReply(paper).send(Frame("A heron.", State.FINAL, footnote="first word 0.24 s"), "k")
+    assert [text for text, _, _ in paper.drawn] == ["A heron.", "first word 0.24 s"]
+
+
 async def test_a_repeated_edit_is_not_drawn_again() -> None:
     """A stream cannot take back what it wrote."""
     paper = Paper()

@@ -1,6 +1,7 @@
 """A send of which nobody knows whether it landed: on Discord it is settled, and no part stands there twice."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,14 @@ async def test_a_later_part_is_found_too(scene: Scene) -> None:
     await scene.lose(Frame("Two.", State.FINAL), "part-1")
     await scene.reply.send(Frame("Two.", State.FINAL), "part-1")
     assert scene.texts == ["One.", "Two."]
+
+
+async def test_a_final_part_is_found_whatever_its_footnote_said(scene: Scene) -> None:
+    """A new process does not know how fast the answer was."""
+    await scene.lose(replace(DONE, footnote="first word 0.24 s"), "part-0")
+    post = await scene.restart().send(DONE, "part-0")
+    await post.edit(DONE)
+    assert scene.texts == [DONE.text]
 
 
 @pytest.mark.parametrize("frame", [GROWING, DONE])

@@ -56,6 +56,16 @@ async def scene() -> AsyncIterator[Scene]:
         yield Scene(sim, ears, question, reply, adapter)
 
 
+async def test_a_footnote_is_subtext(scene: Scene) -> None:
+    """Discord draws it small and grey below the text, also below code; with no room to spare it still fits."""
+    post = await scene.reply.send(Frame("A heron", State.STREAMING), "k")
+    texts = ["A heron.", "```py\nx = 1\n```", "x" * (2000 - len("\n-# fast"))]
+    for text in texts:
+        await post.edit(Frame(text, State.FINAL, footnote="fast"))
+    assert [look.text for look in scene.answer.history[1:]] == [f"{text}\n-# fast" for text in texts]
+    assert scene.reply.limits.fits(f"{texts[-1]}\n\n*fast*")
+
+
 async def test_the_first_part_points_at_the_question(scene: Scene) -> None:
     """And the asker is not pinged by it: they are looking already."""
     await scene.reply.send(DONE, "part-0")

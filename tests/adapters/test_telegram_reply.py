@@ -83,6 +83,21 @@ class TestGrowing:
         await reply.send(frame("part two"), "k2")
         assert [shown.look.buttons for shown in sim.answers(ME)] == [(), ("stop",)]
 
+    async def test_a_footnote_is_in_italics(self, sim: SimTelegram, reply: Reply) -> None:
+        """Below the text, which keeps its own styles; as long as the same in Markdown, so that it counts."""
+        post = await reply.send(frame("Hello"), "k")
+        await post.edit(replace(frame("**Hello** 😀", State.FINAL), footnote="0% *cached*"))
+        (shown,) = sim.answers(ME)
+        assert shown.look.text == "Hello 😀\n\n0% *cached*"
+        assert [(one.type, one.offset, one.length) for one in shown.look.entities] == [
+            ("bold", 0, 5),
+            ("italic", 10, 11),
+        ]
+        longest = "x" * (4096 - len("\n\nfast"))
+        await post.edit(replace(frame(longest, State.FINAL), footnote="fast"))
+        assert reply.limits.fits(f"{longest}\n\n*fast*")
+        assert not reply.limits.fits(f"{longest}x\n\n*fast*")
+
     async def test_one_frame_is_one_call(self, sim: SimTelegram, reply: Reply) -> None:
         post = await reply.send(frame("**He**"), "k")
         await post.edit(frame("**Hello**"))

@@ -33,3 +33,31 @@ def test_code_that_is_cut_by_the_file_is_closed_before_it() -> None:
     *shown, last = Layout(limits(size=SIZE), MOST).final(text, State.FINAL)
     assert all(frame.text.startswith("```py\n") and frame.text.endswith("\n```") for frame in shown)
     assert last.text == words.REST
+
+
+NOTE = "first word 0.24 s"
+
+
+def test_a_footnote_stands_below_the_last_message_alone() -> None:
+    """It is no part of the text."""
+    frames = Layout(limits(size=SIZE), MOST, NOTE).final("word " * 40, State.FINAL, footnote=NOTE)
+    assert [frame.footnote for frame in frames] == ["", "", NOTE]
+    assert " ".join(frame.text for frame in frames).split() == ["word"] * 40
+
+
+@pytest.mark.parametrize("length", range(150, 230))
+def test_room_for_a_footnote_is_there_from_the_beginning(length: int) -> None:
+    """Or text that was read already would move to another message when the answer is complete."""
+    text = ("word " * 100)[:length]
+    layout = Layout(limits(size=SIZE), MOST, NOTE)
+    growing = [frame.text for frame in layout.growing(text)]
+    frames = layout.final(text, State.FINAL, footnote=NOTE)
+    assert [frame.text for frame in frames] == growing
+    assert frames[-1].footnote == NOTE
+    assert all(len(frame.text) + len(f"\n\n*{NOTE}*") <= SIZE for frame in frames)
+
+
+def test_a_footnote_without_room_is_left_out() -> None:
+    """It is worth no message of its own and no refusal."""
+    frames = Layout(limits(size=SIZE), MOST).final("x" * SIZE, State.FINAL, footnote=NOTE)
+    assert [(frame.text, frame.footnote) for frame in frames] == [("x" * SIZE, "")]
