@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from clawdbot import words
+from clawdbot.asking import turn_text
 from clawdbot.chat import Message, Reply, State
 from clawdbot.clock import Clock
 from clawdbot.delivery.live import LiveReply
@@ -133,7 +134,7 @@ class Answering:
             if ahead := self._sessions.ahead(asked.ticket):
                 live.wait(_in_line(Standing(ahead - 1, None)))  # the first of them is not in line, it is answered
                 if self._host.ready:  # what is too long for any prompt need not wait to be told so
-                    await self._style.compose(await self._host.engine(), [], asked.message.text)
+                    await self._style.compose(await self._host.engine(), [], turn_text(asked.message))
             # Held until the answer is in the history: the next question's prompt has to see it.
             await stack.enter_async_context(self._sessions.turn(asked.ticket))
             live.wait("")
@@ -172,7 +173,7 @@ class Answering:
         begun = await _tokens_of(draft.begun, engine)
         draft.model, draft.tokens = engine.info.model, begun
         history = await self._store.history(conversation, draft.model, before=asked.number)
-        made = await self._style.compose(engine, history, message.text)
+        made = await self._style.compose(engine, history, turn_text(message))
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
         prompt = [*made.tokens, *begun]
         async with self._place(engine, prompt, message, live) as place:

@@ -89,6 +89,7 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             budgets=budgets,
             clock=clock,
             observe=observe,
+            groups=settings.sessions.groups,
             longest_question=settings.sessions.max_question_chars,
             oldest_question=settings.sessions.max_age,
         )

@@ -19,6 +19,7 @@ from clawdbot.notices import Notices, over_quota, too_busy
 from clawdbot.observed import Observe, Received, Verdict
 from clawdbot.quota import Reached
 from clawdbot.resuming import Resuming
+from clawdbot.rooms import Groups, settled
 from clawdbot.sessions import Sessions, Ticket
 from clawdbot.store import Question, Store
 from clawdbot.warming import Warming
@@ -41,6 +42,7 @@ class Bot:
         budgets: Budgets,
         clock: Clock,
         observe: Observe,
+        groups: Groups,
         longest_question: int,
         oldest_question: float,
     ) -> None:
@@ -63,6 +65,7 @@ class Bot:
         )
         self._clock = clock
         self._observe = observe
+        self._groups = groups
         self._longest_question = longest_question
         self._oldest_question = oldest_question
         self._refusing: set[tuple[str, int, str]] = set()
@@ -70,13 +73,14 @@ class Bot:
 
     def receive(self, event: Event, reply: Reply) -> Awaitable[None]:
         """See `clawdbot.chat.Receive`."""
+        event = settled(event, self._groups)
         match event:
             case Message():
                 return asyncio.shield(self._sessions.spawn(partial(self._take, event, reply)))
             case Pressed():
                 self._press(event, reply)
             case Deleted():
-                self._stop_answer_to(event.conversation.key, event.message_id)
+                self._stop_answer_to(event.conversation.place, event.message_id)
             case Typing():
                 if self._gate.decide(event.by, event.conversation).allowed:
                     self._warming.expect(event.conversation.key)
@@ -222,7 +226,7 @@ class Bot:
             work = partial(self._resuming.go_on, event, reply, admin=admin)
             self._sessions.spawn(work, partial(self._notices.explain, Said(words.FAILED, private=True), event, reply))
         elif event.control == "stop":
-            above = [ticket for ticket in self._sessions.of(event.conversation.key) if event.post in ticket.posts]
+            above = [ticket for ticket in self._sessions.at(event.conversation.place) if event.post in ticket.posts]
             if above:
                 _stop_first(above, event.by, admin=admin)
             elif event.post != reply.ref:  # on a draft it can only have come too late
@@ -234,16 +238,16 @@ class Bot:
         Unless its answer is just over, it was posted by a call that got no answer: it belongs to the answer that is
         being written here, if there is one, or is a copy that would stand there for ever as if it still grew.
         """
-        if await self._store.of_post(event.conversation.key, event.post):
+        if await self._store.of_post(event.conversation, event.post):
             return
-        growing = [ticket for ticket in self._sessions.of(event.conversation.key) if not ticket.written]
+        growing = [ticket for ticket in self._sessions.at(event.conversation.place) if not ticket.written]
         if growing:
             _stop_first(growing, event.by, admin=admin)
         else:
             await self._notices.withdraw(event, reply)
 
-    def _stop_answer_to(self, conversation: str, message_id: str) -> None:
-        for ticket in self._sessions.of(conversation):
+    def _stop_answer_to(self, place: str, message_id: str) -> None:
+        for ticket in self._sessions.at(place):
             if ticket.message_id == message_id:
                 ticket.stop()
 

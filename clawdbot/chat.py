@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One place where people and the bot talk; its history belongs to it alone."""
+    """What people and the bot say in one place, or what one person and the bot say there; it has its own history."""
 
     platform: str
     """The adapter's name: "discord", "telegram", "console"."""
@@ -26,11 +26,23 @@ class Conversation:
     """Whether only one person and the bot are there."""
     guild: int = 0
     """The Discord guild, 0 elsewhere."""
+    person: int = 0
+    """Whose it is, in company where each has their own; 0: it belongs to all who are there. The core sets it."""
+
+    @property
+    def place(self) -> str:
+        """Where it is: the same for all conversations there. Messages of the place are looked up by it."""
+        return f"{self.platform}:{self.chat}:{self.topic}"
 
     @property
     def key(self) -> str:
-        """What the conversation is stored under."""
-        return f"{self.platform}:{self.chat}:{self.topic}"
+        """What the conversation is stored under: its place, and behind that whose it is."""
+        return f"{self.place}:{self.person}" if self.person else self.place
+
+
+def place_of(key: str) -> str:
+    """The `Conversation.place` of a `Conversation.key`."""
+    return ":".join(key.split(":")[:3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +55,19 @@ class Person:
     """Whether the adapter vouches that it is the bot's owner: they sit at the machine itself."""
     roles: frozenset[int] = frozenset()
     """The roles that they have where the event is from; only Discord's servers have any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """The message, or the part of one, that a message replies to, as far as the platform sent it along."""
+
+    name: str
+    """What its author calls themselves; empty where that is not known."""
+    text: str
+    own: bool = False
+    """Whether it is the bot's."""
+    post: str = ""
+    """`Post.ref` of a message of the bot's that is quoted as a whole; empty for all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +84,8 @@ class Message:
     """When the adapter got it, seconds of `Clock.now`."""
     sent_at: float | None = None
     """When the platform says it was posted, seconds since the epoch by the platform's clock."""
+    quoted: Quoted | None = None
+    """What it replies to; None when that has no text or did not come along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +100,7 @@ class Deleted:
     """A message was removed; ``message_id`` is its `Message.id`."""
 
     conversation: Conversation
+    """Where; whose it is plays no part."""
     message_id: str
 
 
@@ -81,6 +109,7 @@ class Pressed:
     """Somebody used a control that the adapter drew on an answer."""
 
     conversation: Conversation
+    """Where; the answer may be to somebody else than the one who pressed."""
     by: Person
     control: str
     """"stop", "regenerate" or "continue"."""

@@ -86,6 +86,8 @@ class SessionSettings(Section):
     """Questions of one person, answered now or waiting, over all conversations; further ones are refused."""
     busy: Literal["queue", "refuse"] = "queue"
     """What a question gets while its conversation's last one is being answered."""
+    groups: Literal["shared", "per_user"] = "shared"
+    """Whether all in a group, channel, thread or topic share one conversation, or each person has their own there."""
     max_question_chars: Count = 100_000
     max_age: float = Field(900.0, gt=0)
     """Seconds; a question that reached the bot later than this after it was posted is not answered."""

@@ -146,4 +146,4 @@ class Gate:
 
 
 def _about(person: int, where: Conversation, decision: Decision, reason: str = "", maker: int | None = None) -> Entry:
-    return Entry(where.platform, person, where.key, decision, reason, maker)
+    return Entry(where.platform, person, where.place, decision, reason, maker)

@@ -64,7 +64,7 @@ class Resuming:
 
         It goes on in its own messages; ``reply`` is for what has to be said to them alone. A second time does nothing.
         """
-        found = await self._store.of_post(event.conversation.key, event.post)
+        found = await self._store.of_post(event.conversation, event.post)
         where = self._reply_to(found) if found else None
         if found is None or where is None:
             await self._notices.explain(Said(words.NOT_KNOWN, private=True), event, reply)

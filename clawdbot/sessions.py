@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
-from clawdbot.chat import State
+from clawdbot.chat import State, place_of
 from clawdbot.clock import Clock, within
 
 log = logging.getLogger(__name__)
@@ -61,6 +61,8 @@ class Ticket:
 
     def __init__(self, conversation: str, message_id: str, asker: int) -> None:
         self.conversation = conversation
+        self.place = place_of(conversation)
+        """Where its messages are; several conversations may be there."""
         self.message_id = message_id
         self.asker = asker
         self.posts: set[str] = set()
@@ -131,6 +133,10 @@ class Sessions:
     def of(self, conversation: str) -> list[Ticket]:
         """Those of one conversation, oldest first."""
         return list(self._here.get(conversation, ()))
+
+    def at(self, place: str) -> list[Ticket]:
+        """Those of all conversations in one place (`Conversation.place`), oldest first."""
+        return [ticket for ticket in self._tickets if ticket.place == place]
 
     def refusal(self, conversation: str, asker: int) -> Refusal | None:
         """Whether one more question of ``asker`` in ``conversation`` has to be refused now, and why."""

@@ -95,7 +95,7 @@ async def test_a_message_is_durable_when_the_platform_may_be_told_so(rig: NewRig
     bot = rig(slow)
     async with bot.running():
         answer = bot.platform.say("Hello")
-        where = Conversation("memory", 1)
+        where = Conversation("memory", 1, private=True)
         taken = asyncio.ensure_future(
             bot.platform.tell(Message("m1b", where, ADA, "And you?", bot.clock.now()), answer)
         )
@@ -422,7 +422,7 @@ async def test_typing_and_edits_are_not_questions(rig: NewRig) -> None:
     async with bot.running():
         answer = bot.platform.say("Hello")
         await bot.idle()
-        where = Conversation("memory", 1)
+        where = Conversation("memory", 1, private=True)
         await bot.platform.tell(Typing(where, ADA), answer)
         await bot.platform.tell(Edited(Message(answer.ref, where, ADA, "Hello!", bot.clock.now())), answer)
         await bot.idle()

@@ -59,7 +59,7 @@ class Entry:
     person: int
     """Whom it is about."""
     conversation: str
-    """Where, a `Conversation.key`."""
+    """Where, a `Conversation.place`."""
     decision: Decision
     reason: str = ""
     maker: int | None = None

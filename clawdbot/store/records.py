@@ -5,7 +5,8 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from clawdbot.chat import Conversation, Message, Person, State
+from clawdbot.asking import turn_text
+from clawdbot.chat import Conversation, Message, Person, Quoted, State
 from clawdbot.engine.protocol import Role
 
 
@@ -27,7 +28,7 @@ class Answer:
     model: str
     """The name of the model whose tokenizer made the tokens."""
     question_tokens: Sequence[int] | None = None
-    """The question's text as the prompt had it; None when not known."""
+    """The user turn (`asking.turn_text`) as the prompt had it; None when not known."""
     tokens: Sequence[int] | None = None
     """The answer's own tokens, as generated."""
 
@@ -55,26 +56,41 @@ class Unfinished:
     """All that is known of its text, "streaming" as long as it is being written; None if nothing is known."""
 
 
+ASKED = (
+    "conversation, platform, chat, topic, private, guild, person, message_id, author, author_name, question, "
+    "received_at, sent_at, reply_ref, quoted, quoted_name, quoted_own"
+)
+"""The columns of ``reply`` that are known when a question is."""
+
+
 def question_row(question: Question, received_at: float) -> tuple[object, ...]:
-    """The columns of ``reply`` from conversation to reply_ref; ``received_at`` in seconds since the epoch."""
+    """The columns of ``reply`` that `ASKED` names; ``received_at`` in seconds since the epoch."""
     message, place = question.message, question.message.conversation
-    where = (place.key, place.platform, place.chat, place.topic, place.private, place.guild)
+    where = (place.key, place.platform, place.chat, place.topic, place.private, place.guild, place.person)
     what = (message.id, message.author.id, message.author.name, message.text)
-    return (*where, *what, received_at, message.sent_at, question.reply_ref)
+    quoted = message.quoted
+    quote = (quoted.text, quoted.name, quoted.own) if quoted else (None, None, None)
+    return (*where, *what, received_at, message.sent_at, question.reply_ref, *quote)
 
 
 def read_conversation(row: sqlite3.Row) -> Conversation:
     """The conversation of a row of ``reply``."""
-    return Conversation(row["platform"], row["chat"], row["topic"], bool(row["private"]), row["guild"])
+    return Conversation(row["platform"], row["chat"], row["topic"], bool(row["private"]), row["guild"], row["person"])
 
 
 def read_question(row: sqlite3.Row, received_at: float) -> Question:
     """The question of a row of ``reply``; ``received_at`` in seconds of `Clock.now`."""
-    place = read_conversation(row)
+    return Question(_read_message(row, received_at), row["reply_ref"])
+
+
+def _read_message(row: sqlite3.Row, received_at: float) -> Message:
     # Not an owner, whoever asked: only an adapter that sees the person can vouch for that.
     author = Person(row["author"], row["author_name"])
-    message = Message(row["message_id"], place, author, row["question"], received_at, row["sent_at"])
-    return Question(message, row["reply_ref"])
+    quoted = None
+    if row["quoted"] is not None:
+        quoted = Quoted(row["quoted_name"], row["quoted"], bool(row["quoted_own"]))
+    where, text = read_conversation(row), row["question"]
+    return Message(row["message_id"], where, author, text, received_at, row["sent_at"], quoted)
 
 
 def answer_row(answer: Answer) -> tuple[object, ...]:
@@ -100,12 +116,12 @@ def read_turns(row: sqlite3.Row, model: str) -> Iterator[Turn]:
     """Both turns of a finished row of ``reply``; with tokens when they are those of ``model``."""
     ours = row["model"] == model
     sides: tuple[tuple[Role, str, str], ...] = (
-        ("user", "question", "question_tokens"),
-        ("assistant", "answer", "answer_tokens"),
+        ("user", turn_text(_read_message(row, row["received_at"])), "question_tokens"),
+        ("assistant", row["answer"], "answer_tokens"),
     )
     for side, (role, text, tokens) in enumerate(sides):
         known = _unpack(row[tokens]) if ours else None
-        yield Turn(2 * row["id"] + side, role, row[text], known)
+        yield Turn(2 * row["id"] + side, role, text, known)
 
 
 def _pack(tokens: Sequence[int] | None) -> bytes | None:

@@ -15,6 +15,7 @@ from clawdbot.latency import Timing
 from clawdbot.store.access import AccessBook
 from clawdbot.store.database import Database, open_database
 from clawdbot.store.records import (
+    ASKED,
     Answer,
     Question,
     Turn,
@@ -38,11 +39,7 @@ _TIMING = tuple(field.name for field in fields(Timing))
 
 _REMEMBER = "INSERT INTO event (platform, id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _REFUSE = "INSERT INTO refusal (platform, person) VALUES (?, ?) ON CONFLICT DO NOTHING"
-_ASK = """
-INSERT INTO reply (conversation, platform, chat, topic, private, guild, message_id, author, author_name, question,
-                   received_at, sent_at, reply_ref)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
+_ASK = f"INSERT INTO reply ({ASKED}) VALUES (?{', ?' * ASKED.count(',')})"
 _POST = (
     "INSERT INTO post (reply, part, ref) VALUES (?, ?, ?) ON CONFLICT (reply, part) DO UPDATE SET ref = excluded.ref"
 )
@@ -84,10 +81,13 @@ _HELD = """
 SELECT platform, reply_ref, held_until FROM reply
 WHERE held_until > ? AND (finished_at IS NULL OR id > (SELECT max(id) FROM reply) - 1000)
 """
-_OF_POST = "SELECT reply.* FROM reply JOIN post ON post.reply = reply.id WHERE post.ref = ? AND conversation = ?"
+_OF_POST = """
+SELECT reply.* FROM reply JOIN post ON post.reply = reply.id
+WHERE post.ref = ? AND platform = ? AND chat = ? AND topic = ?
+"""
 _POSTS = "SELECT part, ref FROM post WHERE reply = ?"
 _PRIVATE = """
-SELECT platform, chat, topic, private, guild FROM reply WHERE platform = ? AND private
+SELECT platform, chat, topic, private, guild, person FROM reply WHERE platform = ? AND private
 GROUP BY conversation ORDER BY max(id) DESC LIMIT ?
 """
 _TIMINGS = f"SELECT {', '.join(_TIMING)} FROM timing WHERE at >= ? ORDER BY at DESC, reply DESC LIMIT ?"
@@ -245,12 +245,12 @@ class Store:
         rows = await self._database.read(_HELD, self._clock.wall())
         return [(row["platform"], row["reply_ref"], row["held_until"] - epoch) for row in rows]
 
-    async def of_post(self, conversation: str, post_ref: str) -> Unfinished | None:
-        """The reply that the message ``post_ref`` of a conversation belongs to, with its text if it has one.
+    async def of_post(self, where: Conversation, post_ref: str) -> Unfinished | None:
+        """The reply that the message ``post_ref`` there belongs to, with its text if it has one; whosever it is.
 
         None for a message that is not known: it was posted without an answer to that, or is too old.
         """
-        rows = await self._database.read(_OF_POST, post_ref, conversation)
+        rows = await self._database.read(_OF_POST, post_ref, where.platform, where.chat, where.topic)
         return await self._read(rows[0]) if rows else None
 
     async def reopen(self, reply: int) -> bool:

@@ -117,7 +117,7 @@ class MemoryPlatform:
         by: Person = ADA,
         *,
         chat: int = 1,
-        private: bool = False,
+        private: bool = True,
         id: str = "",
         age: float | None = None,
         allowed: Limits | None = None,
@@ -179,13 +179,14 @@ class Rig:
         self.timings: list[Timing] = []
         """Those of them that are answers."""
         self.database = folder / "clawdbot.sqlite3"
-        self._settings = Settings(
+        self.settings = Settings(
             answers=answers or AnswerSettings(system_prompt=""),
             sessions=sessions or SessionSettings(),
             access={"memory": Allowed(users=frozenset({ADA.id, BOB.id}), admins=frozenset({ADMIN.id}))},
             quota=quota or Quota(),
             store=StoreSettings(path=self.database),
         )
+        """Those of the next run."""
         self._app: App | None = None
         self._life: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
@@ -288,11 +289,11 @@ class Rig:
             return await task
 
     async def _live(self) -> None:
-        async with open_app(self._settings, self._open_engine, self.clock, self._observe) as app:
+        async with open_app(self.settings, self._open_engine, self.clock, self._observe) as app:
             self._app = app
             try:
                 adapters = {"memory": self.platform}
-                await serve(app, adapters, self.clock, self._stop, self._settings.sessions.drain)
+                await serve(app, adapters, self.clock, self._stop, self.settings.sessions.drain)
             finally:
                 self._app = None
 

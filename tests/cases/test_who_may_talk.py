@@ -42,7 +42,7 @@ async def test_an_admin_lets_somebody_in_and_keeps_them_out_again(rig: NewRig) -
     bot = rig()
     async with bot.running():
         assert await says(bot, f"/allow {EVE.id}", ADMIN) == [words.LET_IN.format(id=EVE.id)]
-        assert await says(bot, "Hello", EVE, private=False) == ["You said: Hello"]
+        assert await says(bot, "Hello", EVE, private=False) == ["You said: Eve: Hello"]
         await bot.stop()
     async with bot.running():
         assert await says(bot, "Hello", EVE) == ["You said: Hello"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clawdbot.chat import State
+from clawdbot.chat import Conversation, State
 from clawdbot.errors import StoreError
 from clawdbot.store import Answer, database, open_store
 from clawdbot.store.database import Database, open_database
@@ -245,6 +245,34 @@ async def test_a_database_of_the_first_version_goes_on(
     assert (first.posts, first.answer) == ([], None)
     assert (second.posts, second.answer) == (["post"], Answer("Because.", State.FINAL, "small"))
     assert (drafted.posts, drafted.answer) == ([None], Answer("Be", State.STREAMING, "small"))
+
+
+async def test_conversations_of_an_older_database_go_on(
+    path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bot that is updated keeps its conversations: under their keys, with their tokens and where they begin."""
+    said = (
+        "INSERT INTO reply (conversation, platform, chat, topic, private, guild, message_id, author, author_name,"
+        " question, received_at, reply_ref, state, answer, model, question_tokens, finished_at)"
+        " VALUES ('telegram:-5:3', 'telegram', -5, 3, 0, 0, ?, 4242, 'Ann', 'Why?', 1e9, 'there', 'final', 'Because.',"
+        " 'small', x'07000000', 2e9)"
+    )
+    with monkeypatch.context() as past:
+        past.setattr(database, "STEPS", ("schema.sql", "continued.sql", "held.sql", "access.sql"))
+        async with open_database(path, patience=1) as opened:
+            for number in "12":
+                await opened.write(said, number)
+            await opened.write("INSERT INTO conversation (key, first_turn) VALUES ('telegram:-5:3', 4)")
+            await opened.write("INSERT INTO post (reply, part, ref) VALUES (2, 0, '77')")
+    topic = Conversation("telegram", -5, topic=3)
+    async with open_store(path, clock) as store:
+        same, other = await store.history(topic.key, "small"), await store.history(topic.key, "large")
+        found = await store.of_post(topic, "77")
+
+    assert [(turn.id, turn.tokens) for turn in same] == [(4, [7]), (5, None)]
+    assert [(turn.text, turn.tokens) for turn in other] == [("Ann: Why?", None), ("Because.", None)]
+    assert found is not None
+    assert found.question.message.conversation == topic
 
 
 async def test_two_bots_on_one_database_are_kept_apart(path: Path) -> None:

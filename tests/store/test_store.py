@@ -110,7 +110,7 @@ class TestHistory:
         reply = await asked(store, "1", "Why?")
         await store.finish(reply, answer("Because."))
         assert await store.history(ROOM.key, "small") == [
-            Turn(2 * reply, "user", "Why?", [1, 2]),
+            Turn(2 * reply, "user", "Ann: Why?", [1, 2]),
             Turn(2 * reply + 1, "assistant", "Because.", [3, 4_000_000_000]),
         ]
 
@@ -119,7 +119,7 @@ class TestHistory:
         async with open_store(path, clock) as store:
             await exchange(store, "1")
         async with open_store(path, clock) as store:
-            assert await texts(store) == ["question 1", "answer 1"]
+            assert await texts(store) == ["Ann: question 1", "answer 1"]
 
     async def test_tokens_of_another_model_are_not_given(self, store: Store) -> None:
         """They mean other words to it."""
@@ -130,7 +130,7 @@ class TestHistory:
         """What is said in one room is not known in another."""
         await exchange(store, "1", place=ROOM)
         await exchange(store, "2", place=OTHER)
-        assert await texts(store, OTHER) == ["question 2", "answer 2"]
+        assert await texts(store, OTHER) == ["Ann: question 2", "answer 2"]
 
     async def test_an_unfinished_answer_is_not_history(self, store: Store) -> None:
         """Not before the platform shows it."""
@@ -142,7 +142,7 @@ class TestHistory:
         """What was on the screen stays, and people refer to it."""
         reply = await asked(store, "1")
         await store.finish(reply, answer("Because of", State.STOPPED))
-        assert await texts(store) == ["Why?", "Because of"]
+        assert await texts(store) == ["Ann: Why?", "Because of"]
 
     @pytest.mark.parametrize("text", ["", None])
     async def test_without_an_answer_there_is_no_question(self, store: Store, text: str | None) -> None:
@@ -159,14 +159,14 @@ class TestHistory:
         one, two = await exchange(store, "1"), await exchange(store, "2")
         await exchange(store, "3", first_turn=2 * two)
         await exchange(store, "4", first_turn=2 * one)
-        assert await texts(store) == [f"{side} {n}" for n in "234" for side in ("question", "answer")]
+        assert await texts(store) == [f"{side} {n}" for n in "234" for side in ("Ann: question", "answer")]
 
     async def test_one_past_the_last_turn_drops_all_before(self, store: Store) -> None:
         """A question so long that no older turn fits beside it."""
         await exchange(store, "1")
         last = (await store.history(ROOM.key, "small"))[-1]
         await exchange(store, "2", first_turn=last.id + 1)
-        assert await texts(store) == ["question 2", "answer 2"]
+        assert await texts(store) == ["Ann: question 2", "answer 2"]
 
     async def test_reset_begins_anew(self, store: Store) -> None:
         """Here, and nowhere else."""
@@ -174,8 +174,8 @@ class TestHistory:
         await exchange(store, "2", place=OTHER)
         await store.reset(ROOM.key)
         await exchange(store, "3", place=ROOM)
-        assert await texts(store, ROOM) == ["question 3", "answer 3"]
-        assert await texts(store, OTHER) == ["question 2", "answer 2"]
+        assert await texts(store, ROOM) == ["Ann: question 3", "answer 3"]
+        assert await texts(store, OTHER) == ["Ann: question 2", "answer 2"]
 
     async def test_an_answer_under_way_at_a_reset_belongs_to_the_old_history(self, store: Store) -> None:
         """It was asked before, whenever it is finished; its trimming does not bring the old turns back either."""
@@ -268,7 +268,7 @@ class TestUnfinished:
         reply = await exchange(store, "1")
         await store.finish(reply, answer("another text"))
         await store.fail(reply, State.FAILED)
-        assert await texts(store) == ["question 1", "answer 1"]
+        assert await texts(store) == ["Ann: question 1", "answer 1"]
 
     async def test_a_post_needs_its_reply(self, store: Store) -> None:
         """A mixed-up id is found at once."""
@@ -283,10 +283,10 @@ class TestInterrupted:
         for reply in (here, there):
             await store.posted(reply, 0, "77")
             await store.finish(reply, answer("Be", State.INTERRUPTED))
-        found = await store.of_post(ROOM.key, "77")
+        found = await store.of_post(ROOM, "77")
         assert found is not None
         assert (found.reply, found.posts, found.answer) == (here, ["77"], answer("Be", State.INTERRUPTED))
-        assert await store.of_post(ROOM.key, "78") is None
+        assert await store.of_post(ROOM, "78") is None
 
     async def test_an_interrupted_reply_is_taken_up_once(self, store: Store) -> None:
         """It is pending again with its text so far, and its exchange is no history until it is finished again."""
@@ -297,7 +297,7 @@ class TestInterrupted:
         assert found.answer == answer("Be", State.STREAMING)
         assert await texts(store) == []
         await store.finish(reply, answer())
-        assert await texts(store) == ["Why?", "Because."]
+        assert await texts(store) == ["Ann: Why?", "Because."]
 
     @pytest.mark.parametrize("state", [State.FINAL, State.STOPPED])
     async def test_nothing_else_is_taken_up(self, store: Store, state: State) -> None:
@@ -312,7 +312,7 @@ class TestInterrupted:
         second = await exchange(store, "2")
         await exchange(store, "3")
         turns = await store.history(ROOM.key, "small", before=second)
-        assert [turn.text for turn in turns] == ["question 1", "answer 1"]
+        assert [turn.text for turn in turns] == ["Ann: question 1", "answer 1"]
 
 
 class TestTimings:
@@ -352,7 +352,7 @@ class TestTimings:
             assert await store.first_seen("discord", "5") is False
         async with open_store(path, clock, keep_days=2) as store:
             assert await store.first_seen("discord", "5") is True
-            assert await texts(store) == ["Why?", "old", "Why?", "new"]
+            assert await texts(store) == ["Ann: Why?", "old", "Ann: Why?", "new"]
 
     async def test_they_go_while_the_bot_runs(self, path: Path, clock: ManualClock) -> None:
         """It may run for months; a day on which another program has locked the file is only a day."""
@@ -394,7 +394,7 @@ async def test_after_a_fault_the_store_goes_on(store: Store, clock: ManualClock)
     with pytest.raises(StoreError):
         await store.finish(reply, answer(), replace(timing(clock.wall()), state=cast("str", object())))
     await store.finish(reply, answer(), timing(clock.wall()))
-    assert await texts(store) == ["Why?", "Because."]
+    assert await texts(store) == ["Ann: Why?", "Because."]
 
 
 async def test_a_cancelled_write_does_not_harm_the_next(store: Store) -> None:
