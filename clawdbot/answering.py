@@ -15,40 +15,19 @@ from clawdbot.delivery.pace import Budgets
 from clawdbot.draft import Draft, DraftJournal
 from clawdbot.engine.admission import Admission, Place, Standing
 from clawdbot.engine.host import EngineHost
-from clawdbot.engine.protocol import Chunk, Engine, Request, Sampling
+from clawdbot.engine.protocol import Chunk, Engine, Request
 from clawdbot.engine.reuse import Reuse
-from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError
+from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError, Unreadable
 from clawdbot.latency import WIDEST_FOOTER, Timing, footer
 from clawdbot.notices import key_of
 from clawdbot.observed import Failed, Observe
-from clawdbot.prompt import Prompt, compose, room
+from clawdbot.reading import Reading
 from clawdbot.sessions import Sessions, Ticket, survived
-from clawdbot.store import Answer, Store, Turn
+from clawdbot.store import Answer, Store
+from clawdbot.style import Style
+from clawdbot.together import together
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How answers are made."""
-
-    system_prompt: str
-    sampling: Sampling
-    history_share: float
-    """The part of the prompt's room that earlier turns may fill, 0 to 1."""
-    most_messages: int
-    """An answer that needs more messages is completed as a file."""
-    footer: bool = False
-    """Whether a line about its latency stands below a final answer."""
-
-    def sampling_after(self, written: int) -> Sampling:
-        """How to choose the tokens that follow on ``written`` ones of the same answer."""
-        return replace(self.sampling, max_tokens=max(1, self.sampling.max_tokens - written))
-
-    async def compose(self, engine: Engine, history: Sequence[Turn], question: str) -> Prompt:
-        """The prompt for ``engine`` that asks ``question`` after ``history``. Raises `PromptTooLong`."""
-        within = room(engine.info.context, self.sampling.max_tokens, self.history_share)
-        return await compose(engine.tokenizer, self.system_prompt, history, question, within)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +59,7 @@ class Answering:
         budgets: Budgets,
         clock: Clock,
         style: Style,
+        reading: Reading,
         observe: Observe,
     ) -> None:
         """``observe`` is told the timing of every answer, when it is complete and stored, and of those that failed."""
@@ -91,6 +71,7 @@ class Answering:
         self._budgets = budgets
         self._clock = clock
         self._style = style
+        self._reading = reading
         self._observe = observe
         self._owed: list[Callable[[], Awaitable[None]]] = []
         """What the store did not take of answers that their readers have."""
@@ -133,18 +114,38 @@ class Answering:
         try:
             if ahead := self._sessions.ahead(asked.ticket):
                 live.wait(_in_line(Standing(ahead - 1, None)))  # the first of them is not in line, it is answered
-                if self._host.ready:  # what is too long for any prompt need not wait to be told so
+                if self._host.ready and not asked.message.files:
+                    # What is too long for any prompt need not wait to be told so.
                     await self._style.compose(await self._host.engine(), [], turn_text(asked.message))
-            # Held until the answer is in the history: the next question's prompt has to see it.
-            await stack.enter_async_context(self._sessions.turn(asked.ticket))
+            asked = await self._in_turn(asked, live, stack)
             live.wait("")
             await self._write(draft, asked, live)
-        except PromptTooLong as error:
+        except (PromptTooLong, Unreadable) as error:
             if draft.text:  # what was begun leaves no room to go on
                 draft.fail()
                 return
-            draft.text = words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
+            draft.text = error.said if isinstance(error, Unreadable) else _too_long(error)
             draft.failure = State.FAILED
+
+    async def _in_turn(self, asked: Asked, live: LiveReply, stack: AsyncExitStack) -> Asked:
+        """Let the question have its turn and its files; a file that cannot be read is told before the turn comes."""
+        # Held until the answer is in the history: the next question's prompt has to see it.
+        turn = self._sessions.turn(asked.ticket)
+        if not asked.message.files:
+            await stack.enter_async_context(turn)
+            return asked
+        async with together() as group:
+            reading = group.create_task(self._read(asked, live))
+            await stack.enter_async_context(turn)
+        return replace(asked, message=reading.result())
+
+    async def _read(self, asked: Asked, live: LiveReply) -> Message:
+        """The message with what its files say, which the store keeps. Raises `Unreadable`."""
+        if not self._sessions.ahead(asked.ticket):
+            live.wait(words.LOADING_FILES)
+        message = await self._reading.read(asked.message, asked.reply)
+        await _keep(self._store.attach(asked.number, message.files))
+        return message
 
     async def _write(self, draft: Draft, asked: Asked, live: LiveReply) -> None:
         """Let the engine write the answer into ``draft`` and onto the screen."""
@@ -173,7 +174,7 @@ class Answering:
         begun = await _tokens_of(draft.begun, engine)
         draft.model, draft.tokens = engine.info.model, begun
         history = await self._store.history(conversation, draft.model, before=asked.number)
-        made = await self._style.compose(engine, history, turn_text(message))
+        made = await self._style.compose(engine, history, turn_text(message), message.files)
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
         prompt = [*made.tokens, *begun]
         async with self._place(engine, prompt, message, live) as place:
@@ -266,6 +267,13 @@ class Answering:
             output_tokens=usage.output_tokens if usage else len(draft.tokens),
             state=state.value,
         )
+
+
+def _too_long(error: PromptTooLong) -> str:
+    if not error.files:
+        return words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
+    files = "; ".join(f"{name}: {tokens:,} tokens" for name, tokens in error.files)
+    return words.FILES_TOO_LONG.format(files=files, limit=error.limit)
 
 
 def _in_line(standing: Standing) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clawdbot.access import Access
-from clawdbot.answering import Answering, Style
+from clawdbot.answering import Answering
 from clawdbot.bot import Bot
 from clawdbot.chat import Adapter, Receive
 from clawdbot.clock import Clock
@@ -24,8 +24,10 @@ from clawdbot.errors import AdapterError, Unauthorized
 from clawdbot.gate import Gate
 from clawdbot.observed import Observe
 from clawdbot.ops.meter import Meter
+from clawdbot.reading import Bounds, Reading
 from clawdbot.sessions import Capacity, Sessions
 from clawdbot.store import Store, open_store
+from clawdbot.style import Style
 from clawdbot.warming import Warming
 
 log = logging.getLogger(__name__)
@@ -67,6 +69,7 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
         style, admission, reuse = _style(settings), Admission(_policy(settings), clock), Reuse()
         warming = Warming(store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, style=style)
         host = EngineHost(warming.around(open_engine), clock)
+        reading = Reading(Bounds(settings.answers.max_files, settings.answers.max_file_bytes), clock)
         budgets, meter = Budgets(observe), Meter(os.getpid(), clock)
         answering = Answering(
             store=store,
@@ -77,6 +80,7 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             budgets=budgets,
             clock=clock,
             style=style,
+            reading=reading,
             observe=observe,
         )
         bot = Bot(
@@ -85,6 +89,7 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             gate=gate,
             commands=Commands(store=store, gate=gate, host=host, sessions=sessions, clock=clock, meter=meter),
             answering=answering,
+            reading=reading,
             warming=warming,
             budgets=budgets,
             clock=clock,

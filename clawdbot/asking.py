@@ -1,12 +1,14 @@
 """What a user turn of a prompt says: the question, in company behind its author's name, below what it replies to. Pure.
 
-A turn is made here when it is asked, and again from the store when another model reads it: the same message gives the
-same text every time, and so the same tokens, which the engine's prefix cache needs.
+Files that came with it stand above all that. A turn is made here when it is asked, and again from the store when
+another model reads it: the same message gives the same text every time, and so the same tokens, which the engine's
+prefix cache needs.
 """
 
 import unicodedata
 
 from clawdbot.chat import Message, Quoted
+from clawdbot.documents import with_files
 
 LONGEST_NAME = 40
 """Characters of a name that are kept."""
@@ -34,7 +36,9 @@ def turn_text(message: Message) -> str:
     where = message.conversation
     shared = not where.private and not where.person
     said = f"{plain_name(message.author.name)}: {message.text}" if shared else message.text
-    return said if message.quoted is None else f"{_quote(message.quoted)}\n\n{said}"
+    if message.quoted is not None:
+        said = f"{_quote(message.quoted)}\n\n{said}"
+    return with_files(said, message.files)
 
 
 def plain_name(name: str) -> str:

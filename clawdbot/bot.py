@@ -13,11 +13,12 @@ from clawdbot.chat import Adapter, CatchesUp, Deleted, Edited, Event, Message, P
 from clawdbot.clock import Clock
 from clawdbot.commands import Commands, Said, argument, called, may_stop
 from clawdbot.delivery.pace import Budgets
-from clawdbot.errors import StoreError
+from clawdbot.errors import StoreError, Unreadable
 from clawdbot.gate import Gate
 from clawdbot.notices import Notices, over_quota, too_busy
 from clawdbot.observed import Observe, Received, Verdict
 from clawdbot.quota import Reached
+from clawdbot.reading import Reading
 from clawdbot.resuming import Resuming
 from clawdbot.rooms import Groups, settled
 from clawdbot.sessions import Sessions, Ticket
@@ -38,6 +39,7 @@ class Bot:
         gate: Gate,
         commands: Commands,
         answering: Answering,
+        reading: Reading,
         warming: Warming,
         budgets: Budgets,
         clock: Clock,
@@ -52,6 +54,7 @@ class Bot:
         self._gate = gate
         self._commands = commands
         self._answering = answering
+        self._reading = reading
         self._warming = warming
         self._notices = Notices(budgets, clock)
         self._resuming = Resuming(
@@ -179,6 +182,10 @@ class Bot:
         if len(message.text) > self._longest_question:
             size, limit = len(message.text), self._longest_question
             return "too long", Said(words.TOO_LONG.format(size=size, unit="characters", limit=limit))
+        try:
+            self._reading.check(message)
+        except Unreadable as refused:
+            return "unreadable", Said(refused.said)
         refusal = self._sessions.refusal(message.conversation.key, message.author.id)
         return None if refusal is None else (refusal.reason, too_busy(refusal))
 

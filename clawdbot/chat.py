@@ -11,6 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
+from clawdbot.attached import Attachment
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
@@ -72,7 +74,7 @@ class Quoted:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A text addressed to the bot: a private message, a mention, a reply to the bot, or a command ("/latency")."""
+    """What is addressed to the bot: a private message, a mention, a reply to the bot, or a command ("/latency")."""
 
     id: str
     """Unique on its platform and the same when the platform delivers it again."""
@@ -86,6 +88,11 @@ class Message:
     """When the platform says it was posted, seconds since the epoch by the platform's clock."""
     quoted: Quoted | None = None
     """What it replies to; None when that has no text or did not come along."""
+    files: tuple[Attachment, ...] = ()
+    beside: tuple[str, ...] = ()
+    """What else it is that is neither text nor file, in words: "a sticker"."""
+    album: str = ""
+    """The same for all messages that the platform made of one; they are one question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,10 @@ class AnswerSettings(Section):
     """An answer that needs more messages than this is completed as a file."""
     footer: bool = False
     """Whether a small line below a final answer says how fast it came."""
+    max_files: Count = 10
+    """Files that may come with one question."""
+    max_file_bytes: Count = 1_000_000
+    """The most that a file of text may have."""
 
 
 class SessionSettings(Section):

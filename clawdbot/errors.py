@@ -8,6 +8,7 @@ ClawdBotError
  |   +- EngineDead           it ran and died; every running answer is lost with it
  |   +- GenerationFailed     one answer failed, the engine goes on
  |   +- PromptTooLong        more tokens than the context has room for
+ +- Unreadable               a question holds something that the bot cannot read
  +- AdapterError             one platform cannot be served
  |   +- Unauthorized         the token is missing, malformed or refused; trying again will not help
  +- DeliveryError            one call to a platform did not do what it should
@@ -20,6 +21,8 @@ ClawdBotError
 
 Foreign exceptions are translated into these once, in the module that calls the foreign library.
 """
+
+from collections.abc import Sequence
 
 
 class ClawdBotError(Exception):
@@ -64,12 +67,24 @@ class GenerationFailed(EngineError):
 
 
 class PromptTooLong(EngineError):
-    """A question that does not fit the model's context; ``tokens`` and ``limit`` are counts of tokens."""
+    """A question that does not fit the model's context; ``tokens`` and ``limit`` are counts of tokens.
 
-    def __init__(self, tokens: int, limit: int) -> None:
+    ``files``: name and tokens of each that came with it.
+    """
+
+    def __init__(self, tokens: int, limit: int, files: Sequence[tuple[str, int]] = ()) -> None:
         self.tokens = tokens
         self.limit = limit
+        self.files = tuple(files)
         super().__init__(f"The question has {tokens:,} tokens; there is room for {limit:,}.")
+
+
+class Unreadable(ClawdBotError):
+    """A question holds something that the bot cannot read; ``said`` is the sentence for whoever sent it."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+        super().__init__(said)
 
 
 class AdapterError(ClawdBotError):

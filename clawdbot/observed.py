@@ -10,7 +10,9 @@ from typing import Literal
 from clawdbot.errors import DeliveryError
 from clawdbot.latency import Timing
 
-Verdict = Literal["question", "command", "stranger", "too old", "quota", "too long", "busy", "queue", "share", "full"]
+Verdict = Literal[
+    "question", "command", "stranger", "too old", "quota", "too long", "unreadable", "busy", "queue", "share", "full"
+]
 """A "question" is answered, a "command" obeyed; all others are refused, the last four for want of room."""
 
 

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
-from clawdbot.answering import Style
 from clawdbot.clock import Clock
 from clawdbot.engine.admission import Admission
 from clawdbot.engine.host import OpenedEngine, OpenEngine
@@ -19,6 +18,7 @@ from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import EngineError, StoreError
 from clawdbot.sessions import Sessions, guarded
 from clawdbot.store import Store
+from clawdbot.style import Style
 
 log = logging.getLogger(__name__)
 

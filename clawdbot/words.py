@@ -23,6 +23,19 @@ FULL = "Too many questions are waiting ({waiting:,}). Please ask again in a minu
 QUEUE_FULL = "{waiting} questions of this conversation are waiting already. Please ask again when they are answered."
 SHARE = "{waiting} of your questions are being answered or wait already. Please ask again when some are answered."
 TOO_LONG = "That is too long for me: it has {size:,} {unit} and I can read {limit:,}. Please send a shorter part of it."
+FILES_TOO_LONG = "That is too long for me. {files}; {limit:,} tokens fit. Please send a shorter part of it."
+"""``files`` are names with their sizes: "notes.txt: 12,345 tokens; log.txt: 700 tokens"."""
+READABLE = "text and files of text"
+UNREADABLE = "I cannot read {names}. What I can read: {what}."
+NO_PICTURES = (
+    "The model that I run takes no pictures, so I cannot see {names}. What I can read: text and files of text."
+)
+NO_TEXT = "I cannot read {name}: it is no text, or in an encoding that I cannot tell. Files of text in UTF-8 are fine."
+TOO_MANY_FILES = "{count} files are too many for one question; I take {limit}."
+FILE_TOO_LARGE = "{name} is too large for me: it has {size} and I take {limit}. Please send a shorter part of it."
+NOT_LOADED = "I could not load {name}. Please send it again."
+LOADING_FILES = "Loading what you sent …"
+
 NOT_KEPT = "I could not store your question, so I cannot answer it. The owner of this bot finds the reason in its log."
 
 NOT_KNOWN = "I no longer know what this was about. Please ask again."

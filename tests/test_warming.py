@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from clawdbot.answering import Style
 from clawdbot.chat import Conversation, Person, Typing
 from clawdbot.config import AnswerSettings
 from clawdbot.engine.admission import Admission, Policy
@@ -17,6 +16,7 @@ from clawdbot.engine.protocol import Request, Sampling
 from clawdbot.engine.reuse import Reuse
 from clawdbot.sessions import Capacity, Sessions
 from clawdbot.store import open_store
+from clawdbot.style import Style
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import INFO, Script, ScriptedEngine, opened
 from clawdbot.testing.memory import MemoryReply

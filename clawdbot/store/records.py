@@ -1,11 +1,13 @@
 """What the store takes and gives back, and how that lies in rows."""
 
+import json
 import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from clawdbot.asking import turn_text
+from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Message, Person, Quoted, State
 from clawdbot.engine.protocol import Role
 
@@ -58,7 +60,7 @@ class Unfinished:
 
 ASKED = (
     "conversation, platform, chat, topic, private, guild, person, message_id, author, author_name, question, "
-    "received_at, sent_at, reply_ref, quoted, quoted_name, quoted_own"
+    "received_at, sent_at, reply_ref, quoted, quoted_name, quoted_own, attached"
 )
 """The columns of ``reply`` that are known when a question is."""
 
@@ -70,7 +72,16 @@ def question_row(question: Question, received_at: float) -> tuple[object, ...]:
     what = (message.id, message.author.id, message.author.name, message.text)
     quoted = message.quoted
     quote = (quoted.text, quoted.name, quoted.own) if quoted else (None, None, None)
-    return (*where, *what, received_at, message.sent_at, question.reply_ref, *quote)
+    return (*where, *what, received_at, message.sent_at, question.reply_ref, *quote, pack_files(message.files))
+
+
+def pack_files(files: Sequence[Attachment]) -> str | None:
+    """The column ``attached`` of ``reply``."""
+    return json.dumps([asdict(file) for file in files]) if files else None
+
+
+def _read_files(row: sqlite3.Row) -> tuple[Attachment, ...]:
+    return tuple(Attachment(**file) for file in json.loads(row["attached"] or "[]"))
 
 
 def read_conversation(row: sqlite3.Row) -> Conversation:
@@ -89,8 +100,8 @@ def _read_message(row: sqlite3.Row, received_at: float) -> Message:
     quoted = None
     if row["quoted"] is not None:
         quoted = Quoted(row["quoted_name"], row["quoted"], bool(row["quoted_own"]))
-    where, text = read_conversation(row), row["question"]
-    return Message(row["message_id"], where, author, text, received_at, row["sent_at"], quoted)
+    where, text, files = read_conversation(row), row["question"], _read_files(row)
+    return Message(row["message_id"], where, author, text, received_at, row["sent_at"], quoted, files)
 
 
 def answer_row(answer: Answer) -> tuple[object, ...]:

@@ -3,11 +3,12 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from pathlib import Path
 
+from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, State
 from clawdbot.clock import Clock
 from clawdbot.errors import StoreError
@@ -21,6 +22,7 @@ from clawdbot.store.records import (
     Turn,
     Unfinished,
     answer_row,
+    pack_files,
     question_row,
     read_answer,
     read_conversation,
@@ -40,6 +42,7 @@ _TIMING = tuple(field.name for field in fields(Timing))
 _REMEMBER = "INSERT INTO event (platform, id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _REFUSE = "INSERT INTO refusal (platform, person) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _ASK = f"INSERT INTO reply ({ASKED}) VALUES (?{', ?' * ASKED.count(',')})"
+_ATTACH = "UPDATE reply SET attached = ? WHERE id = ?"
 _POST = (
     "INSERT INTO post (reply, part, ref) VALUES (?, ?, ?) ON CONFLICT (reply, part) DO UPDATE SET ref = excluded.ref"
 )
@@ -172,6 +175,10 @@ class Store:
             return connection.execute(_ASK, row).lastrowid
 
         return await self._database.transaction(keep)
+
+    async def attach(self, reply: int, files: Sequence[Attachment]) -> None:
+        """Keep what was read of the files that came with a question: nobody has to load them again."""
+        await self._database.write(_ATTACH, pack_files(files), reply)
 
     async def draft(self, reply: int, answer: Answer | None, begun: int) -> None:
         """Keep what the screen is about to show of an answer, for a start that finds it unfinished.

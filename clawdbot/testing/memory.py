@@ -4,13 +4,14 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import Literal, get_args
 
+from clawdbot.attached import Attachment
 from clawdbot.chat import Bucket, Frame, Limits, Pace, Rate, State
 from clawdbot.clock import Clock
 from clawdbot.errors import DeliveryError, Gone, Limited, Rejected
 
-Method = Literal["send", "edit", "typing"]
+Method = Literal["send", "edit", "typing", "fetch"]
 
 
 def limits(
@@ -41,7 +42,7 @@ def limits(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call that reached the platform; ``part`` counts the reply's messages from 0, -1 for typing."""
+    """One call that reached the platform; ``part`` counts the reply's messages from 0, -1 for typing and files."""
 
     at: float
     method: Method
@@ -120,7 +121,7 @@ class MemoryPost:
 
 
 class MemoryReply:
-    """A `Reply` in memory.
+    """A `Reply` in memory, and `Fetching`: ``contents`` holds what was attached, by `Attachment.ref`.
 
     Like a platform it refuses texts that do not fit or show nothing (`Rejected`), messages that were deleted (`Gone`)
     and every call to a bucket that it has asked to leave alone (`Limited`). ``remembers`` says whether a second send
@@ -148,7 +149,8 @@ class MemoryReply:
         self._ref = ref
         self._remembers = remembers
         self._faults = faults
-        self._queued: dict[Method, deque[Mishap]] = {"send": deque(), "edit": deque(), "typing": deque()}
+        self.contents: dict[str, bytes] = {}
+        self._queued: dict[Method, deque[Mishap]] = {method: deque() for method in get_args(Method)}
         self._closed_until: dict[str, float] = {}
         self._keys: dict[str, int] = {}
         self._deleted: set[int] = set()
@@ -183,6 +185,14 @@ class MemoryReply:
         fault = self._begin(Call(self._clock.now(), "typing", -1))
         await self._pass(fault.delay + fault.hold)
         self._end("typing", fault)
+
+    async def fetch(self, file: Attachment) -> bytes:
+        fault = self._begin(Call(self._clock.now(), "fetch", -1))
+        await self._pass(fault.delay + fault.hold)
+        self._end("fetch", fault)
+        if file.ref not in self.contents:
+            raise Gone(f"{file.name} was deleted.")
+        return self.contents[file.ref]
 
     async def show(self, method: Method, part: int, frame: Frame, key: str = "") -> int:
         """Make one call; the number of the message that shows ``frame`` now."""
@@ -224,8 +234,8 @@ class MemoryReply:
             raise fault.error
 
     def _bucket(self, method: Method) -> Bucket:
-        typing = self._limits.typing or self._limits.bot
-        return {"send": self._limits.sends, "edit": self._limits.edits, "typing": typing}[method]
+        typing, bot = self._limits.typing or self._limits.bot, self._limits.bot
+        return {"send": self._limits.sends, "edit": self._limits.edits, "typing": typing, "fetch": bot}[method]
 
     def _check(self, part: int, frame: Frame) -> None:
         if part in self._deleted:

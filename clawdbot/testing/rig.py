@@ -2,13 +2,15 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from math import inf
+from mimetypes import guess_type
 from pathlib import Path
 from typing import TypeVar
 
 from clawdbot.app import App, open_app, serve
+from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Deleted, Event, Frame, Limits, Message, Person, Pressed, Receive
 from clawdbot.config import Allowed, AnswerSettings, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request, Role
@@ -63,6 +65,11 @@ def slow(request: Request) -> Script:
 def silent(request: Request) -> Script:
     """The script of a model that reads its prompt for ever."""
     return Script(["?"], first=inf)
+
+
+def attachment(name: str, data: bytes) -> Attachment:
+    """A file as a platform announces it."""
+    return Attachment(name, guess_type(name)[0] or "", len(data), name)
 
 
 class PlatformPost(MemoryPost):
@@ -122,17 +129,23 @@ class MemoryPlatform:
         age: float | None = None,
         allowed: Limits | None = None,
         remembers: bool = True,
+        files: Mapping[str, bytes] | None = None,
+        beside: tuple[str, ...] = (),
+        album: str = "",
     ) -> PlatformReply:
         """Somebody says ``text``; what the bot does about it shows in the reply. The same ``id`` is the same message.
 
         ``age``: seconds since it was posted, None when the platform does not say. ``remembers`` is about the reply.
+        ``files``: what is attached, by name; the platform tells its type by how the name ends.
         """
         id = id or f"m{len(self.replies) + 1}"
         here = allowed or limits(name=f"chat {chat}")
         reply = self.replies.setdefault(id, PlatformReply(self._clock, here, ref=id, remembers=remembers))
         where = Conversation("memory", chat, private=private)
         sent_at = None if age is None else self._clock.wall() - age
-        self.tell(Message(id, where, by, text, self._clock.now(), sent_at), reply)
+        attached = tuple(attachment(name, data) for name, data in (files or {}).items())
+        reply.contents.update(files or {})
+        self.tell(Message(id, where, by, text, self._clock.now(), sent_at, None, attached, beside, album), reply)
         return reply
 
     def press(self, control: str, answer: PlatformReply, by: Person = ADA, *, chat: int = 1) -> None:

@@ -4,11 +4,11 @@ from contextlib import aclosing
 
 import pytest
 
-from clawdbot.answering import Style
 from clawdbot.engine.protocol import Chunk, Request, Sampling
 from clawdbot.engine.vllm import VllmEngine
 from clawdbot.errors import PromptTooLong
 from clawdbot.store import Turn
+from clawdbot.style import Style
 from clawdbot.warming import read
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="session")]

@@ -1,0 +1,141 @@
+"""What came with a question is looked at, loaded and read, or refused with a sentence that names it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
+
+from clawdbot import words
+from clawdbot.attached import Attachment, Fetching
+from clawdbot.chat import Message, Reply
+from clawdbot.clock import Clock
+from clawdbot.documents import decode, label
+from clawdbot.engine.protocol import Tokenizer
+from clawdbot.errors import DeliveryError, Limited, Unreachable, Unreadable, Unsure
+from clawdbot.together import together
+
+TRIES = 5
+LONGEST_WAIT = 60.0
+"""Seconds that a platform may ask to wait before a file is given up: somebody sits there and can send it again."""
+SLICE = 32_768
+"""Characters that are counted at a time: the tokenizer has one thread, and others wait for it too."""
+
+_FAMILIES = ("audio/", "video/", "font/", "model/")
+_NO_TEXT = frozenset(
+    {
+        "application/gzip",
+        "application/java-archive",
+        "application/msword",
+        "application/pdf",
+        "application/vnd.android.package-archive",
+        "application/vnd.ms-excel",
+        "application/x-7z-compressed",
+        "application/x-rar-compressed",
+        "application/x-tar",
+        "application/zip",
+    }
+)
+"""What is no text whatever its size: making it smaller would not help."""
+_OFFICE = ("application/vnd.openxmlformats", "application/vnd.oasis.opendocument")
+
+_backoff = wait_exponential(multiplier=0.5, max=8.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much may come with one question."""
+
+    files: int
+    document_bytes: int
+
+
+class Reading:
+    """Decides what can be read, and reads it."""
+
+    def __init__(self, bounds: Bounds, clock: Clock) -> None:
+        self._bounds = bounds
+        self._clock = clock
+
+    def check(self, message: Message) -> None:
+        """Look at what is known without loading anything. Raises `Unreadable`."""
+        names = [*message.beside, *(label(file.name) for file in message.files if _is_foreign(file))]
+        if names:
+            raise Unreadable(words.UNREADABLE.format(names=" and ".join(names), what=words.READABLE))
+        pictures = [file for file in message.files if file.is_picture]
+        if pictures:
+            raise Unreadable(words.NO_PICTURES.format(names=", ".join(label(file.name) for file in pictures)))
+        if len(message.files) > self._bounds.files:
+            raise Unreadable(words.TOO_MANY_FILES.format(count=len(message.files), limit=self._bounds.files))
+        for file in message.files:
+            self._check_size(file, file.size)
+
+    async def read(self, message: Message, reply: Reply) -> Message:
+        """``message`` with the text of each document, loaded where it is not there yet. Raises `Unreadable`."""
+        self.check(message)
+        async with together() as group:
+            files = [group.create_task(self._read(file, reply)) for file in message.files]
+        return replace(message, files=tuple(file.result() for file in files))
+
+    async def _read(self, file: Attachment, reply: Reply) -> Attachment:
+        if file.text is not None:
+            return file
+        data = await self._load(file, reply)
+        self._check_size(file, len(data))
+        text = await asyncio.to_thread(decode, data)
+        if text is None:
+            raise Unreadable(words.NO_TEXT.format(name=label(file.name)))
+        return replace(file, text=text, size=len(data))
+
+    async def _load(self, file: Attachment, reply: Reply) -> bytes:
+        """Bring the content; what passes is tried again. Raises `Unreadable` when it does not pass."""
+        if not isinstance(reply, Fetching):
+            raise Unreadable(words.NOT_LOADED.format(name=label(file.name)))
+        tries = AsyncRetrying(
+            sleep=self._clock.sleep,
+            wait=_pause,
+            stop=stop_after_attempt(TRIES),
+            retry=retry_if_exception(_passes),
+            reraise=True,
+        )
+        try:
+            return await tries(reply.fetch, file)
+        except DeliveryError as error:
+            raise Unreadable(words.NOT_LOADED.format(name=label(file.name))) from error
+
+    def _check_size(self, file: Attachment, size: int) -> None:
+        limit = self._bounds.document_bytes
+        if size > limit:
+            raise Unreadable(words.FILE_TOO_LARGE.format(name=label(file.name), size=_bytes(size), limit=_bytes(limit)))
+
+
+async def sizes(tokenizer: Tokenizer, files: Sequence[Attachment]) -> list[tuple[str, int]]:
+    """Name and tokens of each document, about: tokens that lie across the border of two slices are counted twice."""
+    found = []
+    for file in files:
+        text = file.text or ""
+        slices = [text[start : start + SLICE] for start in range(0, len(text), SLICE)]
+        found.append((label(file.name), sum([len(await tokenizer.encode(part)) for part in slices])))
+    return found
+
+
+def _is_foreign(file: Attachment) -> bool:
+    """Whether it certainly is neither text nor picture."""
+    media = file.media.partition(";")[0].strip().lower()
+    return media.startswith(_FAMILIES + _OFFICE) or media in _NO_TEXT
+
+
+def _passes(error: BaseException) -> bool:
+    if isinstance(error, Limited):
+        return error.retry_after <= LONGEST_WAIT
+    return isinstance(error, Unreachable | Unsure)
+
+
+def _pause(attempt: RetryCallState) -> float:
+    """The platform's own wait, if it names one."""
+    error = attempt.outcome.exception() if attempt.outcome else None
+    return error.retry_after if isinstance(error, Limited) else _backoff(attempt)
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size / 1e3:,.0f} kB"

@@ -1,0 +1,45 @@
+"""How answers are made: what every prompt begins with, and how tokens are chosen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from clawdbot.attached import Attachment
+from clawdbot.engine.protocol import Engine, Sampling
+from clawdbot.errors import PromptTooLong
+from clawdbot.prompt import Prompt, compose, room
+from clawdbot.reading import sizes
+from clawdbot.store import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How answers are made."""
+
+    system_prompt: str
+    sampling: Sampling
+    history_share: float
+    """The part of the prompt's room that earlier turns may fill, 0 to 1."""
+    most_messages: int
+    """An answer that needs more messages is completed as a file."""
+    footer: bool = False
+    """Whether a line about its latency stands below a final answer."""
+
+    def sampling_after(self, written: int) -> Sampling:
+        """How to choose the tokens that follow on ``written`` ones of the same answer."""
+        return replace(self.sampling, max_tokens=max(1, self.sampling.max_tokens - written))
+
+    async def compose(
+        self, engine: Engine, history: Sequence[Turn], question: str, files: Sequence[Attachment] = ()
+    ) -> Prompt:
+        """The prompt for ``engine`` that asks ``question`` after ``history``; ``files`` are those whose text it holds.
+
+        Raises `PromptTooLong`, where files alone are too long before all of it is tokenized in one go.
+        """
+        within = room(engine.info.context, self.sampling.max_tokens, self.history_share)
+        parts = await sizes(engine.tokenizer, files)
+        if (tokens := sum(size for _, size in parts)) > within.prompt:
+            raise PromptTooLong(tokens, within.prompt, parts)
+        try:
+            return await compose(engine.tokenizer, self.system_prompt, history, question, within)
+        except PromptTooLong as error:
+            raise PromptTooLong(error.tokens, error.limit, parts) from error

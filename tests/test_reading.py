@@ -1,0 +1,275 @@
+"""Files that come with a question: loaded in its own task, kept with it, or refused with a sentence that names them."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from clawdbot import words
+from clawdbot.attached import Attachment
+from clawdbot.chat import State
+from clawdbot.config import AnswerSettings, SessionSettings
+from clawdbot.documents import with_files
+from clawdbot.errors import DeliveryError, Gone, Limited, Unreachable, Unsure
+from clawdbot.testing.engine import INFO
+from clawdbot.testing.memory import Mishap
+from clawdbot.testing.rig import ADA, BOB, Rig, question, silent, slow, turns
+
+NewRig = Callable[..., Rig]
+
+SHORT = AnswerSettings(system_prompt="", max_tokens=1192)
+"""Leaves 7,000 tokens of the context for a prompt."""
+
+
+def asked(text: str, **files: str) -> str:
+    """What the model is asked by ``text`` with files of text, whose names end in ".txt"."""
+    return with_files(text, [Attachment(f"{name}.txt", "", 0, "", said) for name, said in files.items()])
+
+
+# What is read
+
+
+async def test_a_file_of_text_is_part_of_the_question(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
+        await bot.idle()
+
+    assert question(bot.requests[0].prompt) == asked("Which is it?", birds="Herons and egrets.")
+
+
+async def test_several_files_keep_their_order(rig: NewRig) -> None:
+    """Whichever is loaded first."""
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("", files={"a.txt": b"Heron", "b.txt": b"Egret"})
+        answer.inject("fetch", Mishap(delay=3.0))
+        await bot.idle()
+
+    assert question(bot.requests[0].prompt) == asked("", a="Heron", b="Egret")
+
+
+async def test_a_later_question_has_the_file_without_loading_it_again(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
+        await bot.idle()
+        bot.platform.say("And the other?")
+        await bot.idle()
+
+    assert turns(bot.requests[1].prompt)[0] == ("user", asked("Which is it?", birds="Herons and egrets."))
+    assert len(answer.made("fetch")) == 1
+
+
+async def test_another_model_reads_the_file_too(rig: NewRig) -> None:
+    """Tokens are one model's; the text is kept as well."""
+    bot = rig()
+    async with bot.running():
+        bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
+        await bot.idle()
+        history = await bot.app.store.history("memory:1:0", "another model")
+
+    assert [turn.tokens for turn in history] == [None, None]
+    assert history[0].text == asked("Which is it?", birds="Herons and egrets.")
+
+
+async def test_a_restart_in_mid_answer_has_what_was_loaded(rig: NewRig) -> None:
+    """The platform may have forgotten the file by then."""
+    bot = rig(silent)
+    async with bot.running():
+        answer = bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
+        await bot.until(lambda: len(bot.requests) == 1)
+    answer.contents.clear()
+    bot.script = slow
+    async with bot.running():
+        await bot.idle()
+
+    assert question(bot.requests[1].prompt) == asked("Which is it?", birds="Herons and egrets.")
+    assert answer.screen.states == [State.FINAL]
+
+
+async def test_a_restart_while_a_file_is_loaded_loads_it_again(rig: NewRig) -> None:
+    """The question is stored before, so nothing is lost."""
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
+        answer.inject("fetch", Mishap(delay=60.0))
+        await bot.until(lambda: len(answer.made("fetch")) == 1)
+    async with bot.running():
+        await bot.idle()
+
+    assert question(bot.requests[0].prompt) == asked("Which is it?", birds="Herons and egrets.")
+
+
+# Who waits for it
+
+
+async def test_a_slow_download_delays_nobody_else(rig: NewRig) -> None:
+    bot = rig(sessions=SessionSettings(concurrent=1))
+    async with bot.running():
+        mine = bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
+        mine.inject("fetch", Mishap(delay=600.0))
+        other = bot.platform.say("Hello", BOB, chat=2)
+        await bot.advance(5.0)
+
+        assert other.screen.texts == ["You said: Hello"]
+        assert mine.screen.texts == [words.LOADING_FILES]
+
+
+async def test_what_is_asked_next_waits_for_the_file(rig: NewRig) -> None:
+    """It is about that file, as likely as not."""
+    bot = rig()
+    async with bot.running():
+        first = bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
+        first.inject("fetch", Mishap(delay=5.0))
+        bot.platform.say("And the other?")
+        await bot.idle()
+
+    assert [question(request.prompt) for request in bot.requests] == [
+        asked("Which is it?", birds="Herons and egrets."),
+        "And the other?",
+    ]
+
+
+async def test_loading_can_be_stopped(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
+        answer.inject("fetch", Mishap(delay=600.0))
+        await bot.advance(3.0)
+        bot.platform.press("stop", answer)
+        await bot.idle()
+
+    assert answer.screen.states == [State.STOPPED]
+    assert bot.requests == []
+
+
+# Trouble on the way
+
+
+@pytest.mark.parametrize("error", [Unreachable("down"), Unsure("no answer"), Limited(7.0)])
+async def test_a_download_that_fails_is_tried_again(rig: NewRig, error: DeliveryError) -> None:
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
+        answer.inject("fetch", Mishap(error), Mishap(error))
+        await bot.idle()
+
+    assert answer.screen.states == [State.FINAL]
+    times = [call.at for call in answer.made("fetch")]
+    assert len(times) == 3
+    if isinstance(error, Limited):
+        assert [later - earlier for earlier, later in pairwise(times)] == [7.0, 7.0]
+
+
+@pytest.mark.parametrize("errors", [[Gone("deleted")], [Unreachable("down")] * 9, [Limited(300.0)]])
+async def test_a_file_that_cannot_be_loaded_is_told(rig: NewRig, errors: list[DeliveryError]) -> None:
+    """Nothing is answered as if it had been read."""
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
+        answer.inject("fetch", *map(Mishap, errors))
+        await bot.idle()
+
+    assert answer.screen.texts == [words.NOT_LOADED.format(name="birds.txt")]
+    assert bot.requests == []
+
+
+async def test_one_of_two_that_cannot_be_loaded_ends_the_other(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("Which is it?", files={"a.txt": b"Heron", "b.txt": b"Egret"})
+        answer.inject("fetch", Mishap(Gone("deleted")), Mishap(delay=600.0))
+        await bot.advance(1.0)
+
+        assert answer.screen.texts == [words.NOT_LOADED.format(name="a.txt")]
+
+
+# What is refused
+
+
+async def test_what_is_no_text_is_refused_by_name(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("What is that?", files={"data\n.bin": bytes(range(256))})
+        await bot.idle()
+
+    assert answer.screen.texts == [words.NO_TEXT.format(name="data .bin")]
+    assert answer.screen.states == [State.FAILED]
+    assert bot.requests == []
+
+
+@pytest.mark.parametrize("name", ["song.mp3", "clip.mp4", "report.pdf", "photos.zip"])
+async def test_what_cannot_be_text_is_not_even_loaded(rig: NewRig, name: str) -> None:
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("What is that?", files={name: b"\0"})
+        await bot.idle()
+
+    assert answer.screen.texts == [words.UNREADABLE.format(names=name, what=words.READABLE)]
+    assert answer.made("fetch") == []
+
+
+async def test_what_is_neither_text_nor_file_is_told(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("", beside=("a sticker",))
+        await bot.idle()
+
+    assert answer.screen.texts == [words.UNREADABLE.format(names="a sticker", what=words.READABLE)]
+    assert bot.requests == []
+
+
+async def test_a_large_file_is_refused_with_its_size(rig: NewRig) -> None:
+    bot = rig(answers=AnswerSettings(max_file_bytes=2_000_000))
+    async with bot.running():
+        answer = bot.platform.say("", files={"log.txt": b"x" * 2_500_000})
+        await bot.idle()
+
+    assert answer.screen.texts == [words.FILE_TOO_LARGE.format(name="log.txt", size="2.5 MB", limit="2.0 MB")]
+    assert answer.made("fetch") == []
+
+
+async def test_many_files_are_refused(rig: NewRig) -> None:
+    bot = rig(answers=AnswerSettings(max_files=2))
+    async with bot.running():
+        answer = bot.platform.say("", files={f"{number}.txt": b"x" for number in range(3)})
+        await bot.idle()
+
+    assert answer.screen.texts == [words.TOO_MANY_FILES.format(count=3, limit=2)]
+
+
+async def test_documents_that_are_too_long_are_refused_with_the_tokens_of_each(rig: NewRig) -> None:
+    """Before any prefill, and without tokenizing all of it in one go: others wait for the tokenizer, too."""
+    bot = rig(answers=SHORT)
+    async with bot.running():
+        files = {"notes.txt": b"x" * 100_000, "log.txt": b"y" * 700}
+        answer = bot.platform.say("Which is it?", files=files)
+        await bot.idle()
+        bot.platform.say("Hello")
+        await bot.idle()
+
+    told = words.FILES_TOO_LONG.format(files="notes.txt: 100,000 tokens; log.txt: 700 tokens", limit=7000)
+    assert answer.screen.texts == [told]
+    assert [question(request.prompt) for request in bot.requests] == ["Hello"]
+    assert turns(bot.requests[0].prompt)[0] == ("user", "Hello")
+
+
+async def test_documents_that_just_do_not_fit_are_refused_the_same_way(rig: NewRig) -> None:
+    bot = rig(answers=SHORT)
+    async with bot.running():
+        answer = bot.platform.say("Which is it?", files={"notes.txt": b"x" * 6_990})
+        await bot.idle()
+
+    assert answer.screen.texts[0].startswith("That is too long for me. notes.txt: 6,990 tokens; ")
+    assert bot.requests == []
+
+
+async def test_a_refused_file_leaves_nothing_in_the_history(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        bot.platform.say("What is that?", ADA, files={"data.bin": bytes(64)})
+        await bot.idle()
+        history = await bot.app.store.history("memory:1:0", INFO.model)
+
+    assert history == []
