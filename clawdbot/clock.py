@@ -2,8 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
+
+
+class Alarm(Protocol):
+    """Something that will be called at its time."""
+
+    def cancel(self) -> None:
+        """Call it no more; after it was called, do nothing."""
+        ...
 
 
 class Clock(Protocol):
@@ -19,6 +27,10 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Return after ``seconds``; at once, but after one turn of the loop, when that is not positive."""
+        ...
+
+    def alarm(self, seconds: float, ring: Callable[[], None]) -> Alarm:
+        """Call ``ring`` after ``seconds``, never before this returns."""
         ...
 
 
@@ -38,6 +50,9 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(0.0, seconds))
 
+    def alarm(self, seconds: float, ring: Callable[[], None]) -> Alarm:
+        return asyncio.get_running_loop().call_later(max(0.0, seconds), ring)
+
 
 async def until(event: asyncio.Event, seconds: float, clock: Clock) -> bool:
     """Wait for ``event``, ``seconds`` at most; whether it is set."""
@@ -47,8 +62,21 @@ async def until(event: asyncio.Event, seconds: float, clock: Clock) -> bool:
 
 
 async def within(seconds: float, work: Awaitable[object], clock: Clock) -> None:
-    """Wait for ``work``, ``seconds`` at most; then it is cancelled."""
-    await first_of(work, clock.sleep(seconds))
+    """Wait for ``work``, ``seconds`` at most; then it is cancelled.
+
+    Without a task of its own: an answer waits dozens of times, and a thousand answers at once.
+    """
+    limit = asyncio.timeout(None)
+    try:
+        async with limit:
+            alarm = clock.alarm(seconds, lambda: limit.reschedule(0.0))
+            try:
+                await work
+            finally:
+                alarm.cancel()
+    except TimeoutError:
+        if not limit.expired():  # it is what the work itself raised
+            raise
 
 
 async def first_of(*works: Awaitable[object]) -> None:

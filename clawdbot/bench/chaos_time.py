@@ -9,6 +9,7 @@ import selectors
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import Context
+from functools import partial
 from math import ceil, inf
 from typing import TypeVar, TypeVarTuple
 
@@ -31,30 +32,26 @@ class Stuck(ClawdBotError):
 class VirtualClock(ManualClock):
     """A `ManualClock` that moves from one sleeper to the next when `wake` is called."""
 
-    async def sleep(self, seconds: float) -> None:
-        """See `Clock.sleep`; not shorter than ``seconds``, and longer by less than a `STEP`."""
-        if seconds <= 0:
-            await asyncio.sleep(0)
-        else:
-            end = self._now + seconds
-            when = ceil(end / STEP) * STEP
-            # Never too early by a rounding: whoever then sleeps for the rest would do so for ever.
-            await self._sleep_until(when if when >= end else when + STEP)
-
     async def sleep_alone(self, seconds: float) -> None:
         """Wake between two steps, when nobody else does."""
-        await self._sleep_until(ceil((self._now + seconds) / STEP) * STEP + STEP / 2)
+        when = ceil((self._now + seconds) / STEP) * STEP + STEP / 2
+        await self._sleep_by(partial(self._alarm_at, when))
 
     def wake(self) -> bool:
         """Move on to the next time at which anybody wakes; False when nobody sleeps."""
         if (wakes_at := self.wakes_at) == inf:
             return False
         self._now = max(self._now, wakes_at)
-        while self._sleepers and self._sleepers[0][0] <= self._now:
-            sleeper = heapq.heappop(self._sleepers)[2]
-            if not sleeper.done():
-                sleeper.set_result(None)
+        while self._alarms and self._alarms[0][0] <= self._now:
+            heapq.heappop(self._alarms)[2].ring()
         return True
+
+    def _time_after(self, seconds: float) -> float:
+        """Not sooner, and later by less than a `STEP`."""
+        end = self._now + seconds
+        when = ceil(end / STEP) * STEP
+        # Never too early by a rounding: whoever then sleeps for the rest would do so for ever.
+        return when if when >= end else when + STEP
 
 
 class _Selector(selectors.DefaultSelector):

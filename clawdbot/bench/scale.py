@@ -99,7 +99,9 @@ class Watch:
 async def measure(crowd: Crowd, script: Sequence[Script]) -> Scale:
     """Let the crowd talk to the bot, which answers question ``n`` by the script ``n`` modulo their number."""
     clock = SystemClock()
-    engine = ScriptedEngine(lambda request: script[asked(request.prompt) % len(script)], clock, READS_AT_ONCE)
+    engine = ScriptedEngine(
+        lambda request: script[asked(request.prompt) % len(script)], clock, READS_AT_ONCE, merges=True
+    )
     square = Square(crowd, clock)
     async with _serving(engine, square, crowd, clock) as app:
         gc.collect()

@@ -155,7 +155,8 @@ class LiveReply:
         if self._writer is not None:
             # The calls are tasks of their own: this ends nothing but waits.
             self._writer.cancel()
-        if not await asyncio.shield(asyncio.create_task(_ended(tasks, PATIENCE, self._clock))):
+        running = [task for task in tasks if not task.done()]
+        if running and not await asyncio.shield(asyncio.create_task(_ended(running, PATIENCE, self._clock))):
             log.warning("A call for %s is still under way %g s after its answer ended", self._reply.ref, PATIENCE)
         if sends := self.ambiguous_sends:
             what = "send got no answer and was" if sends == 1 else "sends got no answer and were"

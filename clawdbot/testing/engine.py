@@ -58,13 +58,17 @@ class ScriptedEngine:
     """An `Engine` without a model: ``script`` makes the answer from the request.
 
     ``requests`` are those that it was asked; ``running`` and ``aborted`` hold ids. `die` is what happens when the core
-    process is killed.
+    process is killed. ``merges``: whether a reader who comes late gets all tokens that were due together, as vLLM hands
+    them over; else each comes alone.
     """
 
-    def __init__(self, script: Callable[[Request], Script], clock: Clock, info: EngineInfo = INFO) -> None:
+    def __init__(
+        self, script: Callable[[Request], Script], clock: Clock, info: EngineInfo = INFO, *, merges: bool = False
+    ) -> None:
         self._script = script
         self._clock = clock
         self._info = info
+        self._merges = merges
         self._tokenizer = CharacterTokenizer()
         self._dead = asyncio.Event()
         self._asleep: set[asyncio.Task[object]] = set()
@@ -116,10 +120,17 @@ class ScriptedEngine:
     async def _write(self, request: Request, asked: float) -> AsyncGenerator[Chunk, None]:
         script = self._script(request)
         first = asked + script.first
+        held: list[str] = []
         for number, token in enumerate(script.tokens):
-            # Counted from the start, so that late wake-ups do not add up.
-            await self._until(first + number * script.gap)
-            yield Chunk(token, [ord(character) for character in token] or [TEXTLESS])
+            if not held:
+                # Counted from the start, so that late wake-ups do not add up.
+                await self._until(first + number * script.gap)
+            held.append(token)
+            if not (self._merges and script.gap and self._clock.now() >= first + (number + 1) * script.gap):
+                yield _chunk(held)
+                held = []
+        if held:
+            yield _chunk(held)
         if script.fails:
             raise GenerationFailed("The script says so.")
         # Stamps lie where the script puts them: they are the engine's, not the reader's.
@@ -143,6 +154,11 @@ class ScriptedEngine:
             self._asleep.discard(task)
         if self._dead.is_set():
             raise EngineDead("The scripted engine was told to die.")
+
+
+def _chunk(tokens: Sequence[str]) -> Chunk:
+    ids = [piece for token in tokens for piece in ([ord(character) for character in token] or [TEXTLESS])]
+    return Chunk("".join(tokens), ids)
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from clawdbot.chat import Pace, Rate, State
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
-from clawdbot.testing.clock import ManualClock
+from clawdbot.testing.clock import ManualAlarm, ManualClock
 from clawdbot.testing.memory import NO_MISHAP, MemoryReply, Mishap, limits
 
 Live = Callable[..., LiveReply]
@@ -104,8 +104,8 @@ async def test_delays_of_a_busy_machine_do_not_add_up() -> None:
     """Each frame comes 50 ms later than the pace says, none two times that: twelve take twelve seconds."""
 
     class BusyClock(ManualClock):
-        async def sleep(self, seconds: float) -> None:
-            await super().sleep(seconds + 0.05)
+        def alarm(self, seconds: float, ring: Callable[[], None]) -> ManualAlarm:
+            return super().alarm(seconds + 0.05, ring)
 
     busy = BusyClock()
     reply = MemoryReply(busy, limits(size=10_000, pace=Pace(first=(), by_age=((0.0, 1.0),))))
@@ -157,9 +157,9 @@ async def test_tokens_do_not_wake_the_writer_one_by_one(live: Live) -> None:
     class CountingClock(ManualClock):
         sleeps = 0
 
-        async def sleep(self, seconds: float) -> None:
+        def alarm(self, seconds: float, ring: Callable[[], None]) -> ManualAlarm:
             self.sleeps += 1
-            await super().sleep(seconds)
+            return super().alarm(seconds, ring)
 
     clock = CountingClock()
     reply = MemoryReply(clock)
