@@ -50,8 +50,11 @@ USER clawdbot
 WORKDIR /data
 VOLUME ["/data", "/cache"]
 STOPSIGNAL SIGTERM
+ENV CLAWDBOT_CONFIG=/etc/clawdbot/config.toml
+# Asks /healthz where the configuration has [ops] enabled; without it there is nothing to ask, and that is healthy.
+HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 CMD ["python", "-m", "clawdbot.ops.probe"]
 ENTRYPOINT ["clawdbot"]
-CMD ["run", "--config", "/etc/clawdbot/config.toml"]
+CMD ["run"]
 
 FROM base AS cpu
 COPY --from=built-cpu /venv /venv

@@ -30,7 +30,8 @@ from clawdbot.engine.settled import settled
 from clawdbot.engine.vllm import VllmEngine, open_vllm
 from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
 from clawdbot.latency import Timing, closing_line
-from clawdbot.observed import answers
+from clawdbot.observed import answers, unobserved
+from clawdbot.ops.watch import Watch
 from clawdbot.threads import run_apart
 
 log = logging.getLogger(__name__)
@@ -74,7 +75,12 @@ def run(config_file: ConfigOption = None) -> None:
     clock = SystemClock()
 
     async def serve_platforms(stop: asyncio.Event) -> None:
-        async with open_app(settings, _opener(settings), clock, lambda timing: None) as app:
+        if not settings.ops.enabled:
+            async with open_app(settings, _opener(settings), clock, unobserved) as app:
+                await serve(app, adapters, clock, stop, settings.sessions.drain)
+            return
+        watch = Watch(settings.ops, clock)
+        async with open_app(settings, _opener(settings), clock, watch.observe) as app, watch.open(app, adapters):
             await serve(app, adapters, clock, stop, settings.sessions.drain)
 
     _run(serve_platforms)

@@ -1,7 +1,6 @@
 """Settings: one TOML file and the bots' tokens from the environment, read once into frozen, typed values."""
 
 import logging
-import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from clawdbot.errors import ConfigError
 from clawdbot.faults import validate
+from clawdbot.ops.guard import SHORTEST_TOKEN, is_loopback
+from clawdbot.tokens import misplaced, token_of, token_variable
 
 log = logging.getLogger(__name__)
 
@@ -142,6 +143,17 @@ class LoggingSettings(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
+class OpsSettings(Section):
+    """``[ops]``: the bot's own web server, for whoever watches it."""
+
+    enabled: bool = False
+    host: str = "127.0.0.1"
+    port: int = Field(9464, ge=0, le=65_535)
+    """0 is any that is free."""
+    token: SecretStr | None = None
+    """From the environment or ``token_file``; without one nobody but this machine reaches the server."""
+
+
 @dataclass(frozen=True, slots=True)
 class AdapterTable:
     """``[adapters.NAME]`` as written in ``source``, for the platform's own settings model to check."""
@@ -163,6 +175,7 @@ class Settings(Section):
     store: StoreSettings = Field(default_factory=StoreSettings)
     adapters: Mapping[str, AdapterTable] = {}
     logging: LoggingSettings = LoggingSettings()
+    ops: OpsSettings = OpsSettings()
 
 
 def find(environ: Mapping[str, str]) -> Path | None:
@@ -184,10 +197,11 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     raw = table.pop("adapters", {})
     quota = _quota(table, str(path))
     folder = path.absolute().parent
+    ops = _ops(table.pop("ops", {}), folder, environ, str(path))
     settings = validate(Settings, table, source=str(path))
     store = settings.store.model_copy(update={"path": folder / settings.store.path.expanduser()})
     adapters = _adapters(raw, folder, environ, str(path))
-    return settings.model_copy(update={"store": store, "quota": quota, "adapters": adapters})
+    return settings.model_copy(update={"store": store, "quota": quota, "adapters": adapters, "ops": ops})
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -210,6 +224,25 @@ def _quota(table: Mapping[str, Any], source: str) -> Quota:
     return validate(Quota, raw, source=source, at=("access", "quota"))
 
 
+def _ops(raw: Any, folder: Path, environ: Mapping[str, str], source: str) -> OpsSettings:
+    if not isinstance(raw, dict):
+        raise ConfigError(source, "ops: it must be a table, [ops].")
+    if "token" in raw:
+        raise ConfigError(source, misplaced("ops", "ops"))
+    options = {key: value for key, value in raw.items() if key != "token_file"}
+    token = token_of("ops", raw, key="ops", folder=folder, environ=environ, source=source)
+    found = validate(OpsSettings, options, source=source, at=("ops",)).model_copy(update={"token": token})
+    if token is None and not is_loopback(found.host):
+        reason = "other machines reach the bot there, so a token has to be asked for. Put one of"
+        where = (
+            f"characters into the environment variable {token_variable('ops')}, or a file that ops.token_file names."
+        )
+        raise ConfigError(source, f'ops.host = "{found.host}": {reason} {SHORTEST_TOKEN} or more {where}')
+    if token is not None and len(token.get_secret_value()) < SHORTEST_TOKEN:
+        raise ConfigError(source, f"the token of ops is too short: it must have {SHORTEST_TOKEN} characters or more.")
+    return found
+
+
 def _adapters(raw: Any, folder: Path, environ: Mapping[str, str], source: str) -> dict[str, AdapterTable]:
     if not isinstance(raw, dict):
         raise ConfigError(source, "adapters: it must be a table of tables, such as [adapters.discord].")
@@ -221,10 +254,7 @@ def _adapters(raw: Any, folder: Path, environ: Mapping[str, str], source: str) -
         elif not isinstance(enabled := table.get("enabled", True), bool):
             faults.append(f"adapters.{name}.enabled: it must be true or false.")
         elif "token" in table:
-            faults.append(
-                f"adapters.{name}.token: a token does not belong in this file. Put it into the environment variable "
-                f"{token_variable(name)}, or into a file that adapters.{name}.token_file names."
-            )
+            faults.append(misplaced(f"adapters.{name}", name))
         elif enabled:
             found[name] = _adapter(name, table, folder, environ, source)
     if faults:
@@ -237,29 +267,5 @@ def _adapter(
 ) -> AdapterTable:
     """The environment comes before ``token_file``."""
     options = {key: value for key, value in table.items() if key not in ("enabled", "token_file")}
-    token = environ.get(token_variable(name), "").strip()
-    file = table.get("token_file")
-    if file is not None and not isinstance(file, str):
-        raise ConfigError(source, f"adapters.{name}.token_file: it must be a path in quotes.")
-    if not token and file is not None:
-        token = _token(folder / Path(file).expanduser(), f"adapters.{name}.token_file", source)
-    return AdapterTable(source, options, SecretStr(token) if token else None)
-
-
-def token_variable(adapter: str) -> str:
-    """The environment variable that holds the token of ``adapter``."""
-    return f"CLAWDBOT_{adapter.upper().replace('-', '_')}_TOKEN"
-
-
-def _token(path: Path, key: str, source: str) -> str:
-    try:
-        token = path.read_text(encoding="utf-8").strip()
-        mode = path.stat().st_mode
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise ConfigError(source, f'{key} = "{path}": it cannot be read: {reason}.') from error
-    if not token:
-        raise ConfigError(source, f'{key} = "{path}": it is empty; it must hold the token.')
-    if mode & stat.S_IROTH:
-        log.warning("%s can be read by everybody on this machine; chmod 600 it.", path)
-    return token
+    token = token_of(name, table, key=f"adapters.{name}", folder=folder, environ=environ, source=source)
+    return AdapterTable(source, options, token)

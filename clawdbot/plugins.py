@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 
 from clawdbot.chat import Adapter, Plugin
-from clawdbot.config import AdapterTable, Settings, token_variable
+from clawdbot.config import AdapterTable, Settings
 from clawdbot.errors import ConfigError
 from clawdbot.faults import nearest, validate
+from clawdbot.tokens import token_variable
 
 GROUP = "clawdbot.adapters"
 

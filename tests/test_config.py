@@ -231,9 +231,8 @@ class TestExample:
         assert _mentioned("store.path")
 
     def test_has_nothing_that_is_not_a_setting(self, file: Path) -> None:
-        (file.parent / "discord.token").write_text(TOKEN, encoding="utf-8")
-        (file.parent / "telegram.token").write_text(TOKEN, encoding="utf-8")
-        for name in ("discord.token", "telegram.token"):
+        for name in ("discord.token", "telegram.token", "ops.token"):
+            (file.parent / name).write_text(TOKEN, encoding="utf-8")
             (file.parent / name).chmod(0o600)
         everything = re.sub(r"^# ([a-z_]+ = )", r"\1", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
@@ -322,3 +321,36 @@ class TestForeignModels:
             validate(Outer, {"wanted": 1, "inner": {"size": []}}, source="here")
 
         assert {fault.split(":")[0] for fault in caught.value.faults} == {"inner.size"}
+
+
+class TestOps:
+    """``[ops]``: the bot's own web server."""
+
+    def test_is_off_and_bound_to_this_machine(self, file: Path) -> None:
+        ops = read(file, "").ops
+
+        assert (ops.enabled, ops.host, ops.token) == (False, "127.0.0.1", None)
+
+    def test_an_address_for_others_needs_a_token(self, file: Path) -> None:
+        (fault,) = faults(file, '[ops]\nhost = "0.0.0.0"')
+
+        assert fault.startswith('ops.host = "0.0.0.0": other machines reach the bot there')
+        assert "CLAWDBOT_OPS_TOKEN" in fault
+
+    def test_the_token_comes_from_the_environment(self, file: Path) -> None:
+        ops = read(file, '[ops]\nhost = "0.0.0.0"', CLAWDBOT_OPS_TOKEN=TOKEN).ops
+
+        assert ops.token is not None
+        assert ops.token.get_secret_value() == TOKEN
+
+    def test_a_token_that_can_be_guessed_is_refused_without_being_repeated(self, file: Path) -> None:
+        with pytest.raises(ConfigError, match="must have 16 characters") as caught:
+            read(file, "[ops]", CLAWDBOT_OPS_TOKEN="hunter2")
+
+        assert "hunter2" not in str(caught.value)
+
+    def test_a_token_in_the_file_is_refused(self, file: Path) -> None:
+        (fault,) = faults(file, f'[ops]\ntoken = "{TOKEN}"')
+
+        assert fault.startswith("ops.token: a token does not belong in this file.")
+        assert TOKEN not in fault

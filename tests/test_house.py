@@ -151,6 +151,17 @@ def test_one_module_imports_vllm() -> None:
     assert found == {"clawdbot/engine/vllm.py"}
 
 
+def test_one_package_knows_prometheus() -> None:
+    """The core tells facts; what becomes of them is the affair of whoever watches it."""
+    found = {
+        name_of(path)
+        for path in modules(CORE, ADAPTERS)
+        if any(name.split(".")[0] == "prometheus_client" for name in imports(path))
+    }
+
+    assert all(name.startswith("clawdbot/ops/") for name in found)
+
+
 def test_what_is_imported_is_declared() -> None:
     """A library that only comes along with another one leaves when that one does."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -162,7 +173,7 @@ def test_what_is_imported_is_declared() -> None:
     undeclared = {
         name
         for name in imported - own - ENGINES - sys.stdlib_module_names
-        if not declared & {found.replace(".", "-").lower() for found in distributions.get(name, [])}
+        if not declared & {re.sub("[._]", "-", found).lower() for found in distributions.get(name, [])}
     }
 
     assert undeclared == {"pydantic_core"}, "and that one is pydantic's own"

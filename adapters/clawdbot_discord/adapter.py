@@ -31,18 +31,25 @@ class DiscordAdapter:
         self._settings = settings
         self._line = Line(settings, clock or SystemClock())
         self._backlog = Backlog()
+        self._session: Session | None = None
+        """The one that runs."""
 
     async def run(self, receive: Receive) -> None:
         token = self._settings.read_token()
-        session = Session(receive, self._line, self._backlog)
+        session = self._session = Session(receive, self._line, self._backlog)
         try:
             with one_session():
                 await self._serve(session, token)
         finally:
-            self._line.client = None
+            self._line.client = self._session = None
             with suppress(TimeoutError):
                 async with asyncio.timeout(FAREWELL):
                     await session.close()
+
+    @property
+    def connected(self) -> bool:
+        """See `clawdbot.chat.Connects`."""
+        return self._session is not None and self._session.online
 
     def reply(self, ref: str) -> ChannelReply:
         channel, question = map(int, ref.split(":"))

@@ -67,6 +67,11 @@ class Session(discord.Client):
         self._online = asyncio.Event()
         self._offline = asyncio.Event()
 
+    @property
+    def online(self) -> bool:
+        """Whether the gateway brings what is said."""
+        return self._online.is_set()
+
     async def watch(self) -> None:
         """Raise `AdapterError` when the gateway stays away for longer than the settings allow.
 

@@ -54,6 +54,8 @@ class TelegramAdapter:
         self._renderer = Renderer(settings.text_limit, settings.entity_limit)
         self._bot: Bot | None = None
         """The bot while it is connected."""
+        self._poll: PollRequest | None = None
+        """How updates come in, while the bot is connected."""
         self._errands = Errands(self._clock)
         self._closed = Closed()
         self._draft_mode = DraftMode(settings)
@@ -68,10 +70,16 @@ class TelegramAdapter:
         updater = Updater(Bot(token, url, request=calls, get_updates_request=poll), inbox)
         try:
             await self._start(updater)
+            self._poll = poll
             await self._watch(updater.bot, poll)
         finally:
-            self._bot = None
+            self._bot = self._poll = None
             await self._close(updater, poll, calls)
+
+    @property
+    def connected(self) -> bool:
+        """See `clawdbot.chat.Connects`."""
+        return self._poll is not None and not self._poll.failing
 
     def reply(self, ref: str) -> TelegramReply:
         return self._reply(Place.of(ref))

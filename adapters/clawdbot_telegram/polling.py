@@ -61,6 +61,8 @@ class PollRequest(HTTPXRequest):
         self._clock = clock
         self.alive_at = clock.now()
         """When a poll last went out and ended, in whatever way, or may go out again; seconds of `Clock.now`."""
+        self.failing = False
+        """Whether the last poll brought no updates but an error."""
         self.unauthorized = asyncio.Event()
         """Set when Telegram refused the token; the library's loop has ended then."""
 
@@ -69,11 +71,13 @@ class PollRequest(HTTPXRequest):
         try:
             status, body = await super().do_request(*args, **options)
         except NetworkError as error:
+            self.failing = True
             # Without a free connection nothing went out. A pool that never recovers would look like a long quiet night.
             if not isinstance(error.__cause__, httpx.PoolTimeout):
                 self.alive_at = self._clock.now()
             raise
         self.alive_at = self._inbox.received_at = self._clock.now()
+        self.failing = status != 200
         match status:
             case 200:
                 body = sifted(body)

@@ -1,0 +1,82 @@
+"""Who may see the bot's own web server: decided from headers alone (pure).
+
+On the loopback interface whoever sits at the machine is let in, but no page of another origin that their browser shows:
+its requests have another Host (DNS rebinding) or another Origin. Where a token is set it is asked for, there too.
+"""
+
+import hmac
+import ipaddress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+COOKIE = "clawdbot"
+SHORTEST_TOKEN = 16
+"""Characters; what is shorter can be guessed."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host``, a name or an address, is reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The headers of a request that count; "" where there is none."""
+
+    host: str
+    origin: str
+    authorization: str
+    cookie: str
+    """The value of `COOKIE`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The rules of one run."""
+
+    token: str | None
+    """None on the loopback interface alone."""
+    session: str
+    """A secret of this run: the cookie of whoever was let in."""
+
+    def names_this_server(self, asking: Asking) -> bool:
+        """Whether the request was meant for this server, and not for a name that somebody has led here.
+
+        With a token any name may be ours: what such a page lacks is the cookie.
+        """
+        return self.token is not None or is_loopback(_host_of(f"//{asking.host}"))
+
+    def knows(self, asking: Asking) -> bool:
+        """Whether it comes from somebody who was let in, or has the token with it."""
+        return _same(asking.cookie, self.session) or self.has_token(asking)
+
+    def has_token(self, asking: Asking) -> bool:
+        """Whether the token came as a bearer's, as Prometheus sends it."""
+        scheme, _, token = asking.authorization.partition(" ")
+        return scheme.lower() == "bearer" and self.is_token(token.strip())
+
+    def is_token(self, token: str) -> bool:
+        """Whether that is the token."""
+        return self.token is not None and _same(token, self.token)
+
+    def from_own_page(self, asking: Asking) -> bool:
+        """Whether a request that changes something was made by the bot's own page, or by a program with the token."""
+        return self.has_token(asking) or (
+            asking.origin != "" and urlsplit(asking.origin).netloc.lower() == asking.host.lower()
+        )
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _same(given: str, secret: str) -> bool:
+    return hmac.compare_digest(given.encode(), secret.encode())

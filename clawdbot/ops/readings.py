@@ -1,0 +1,52 @@
+"""What state the bot is in, read off its parts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clawdbot.app import App
+from clawdbot.chat import Adapter, Connects
+from clawdbot.engine.admission import Depth
+from clawdbot.engine.protocol import EngineInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """One reading."""
+
+    closing: bool
+    """Whether the bot is about to end."""
+    engine_ready: bool
+    engine: EngineInfo | None
+    """The engine that runs or ran last; None before the first one is up."""
+    connected: Mapping[str, bool]
+    """Whether people are heard, by platform."""
+    answers: int
+    """Answers under way or waiting, those included whose text only has to be delivered."""
+    depth: Depth
+    """The line before the engine."""
+
+    @property
+    def troubles(self) -> list[str]:
+        """Why nobody should count on an answer now, as sentences; empty when the bot is ready."""
+        found = ["The bot is about to end."] if self.closing else []
+        if not self.engine_ready:
+            found.append("The engine is starting." if self.engine is None else "The engine died and is started again.")
+        found += [f"{name} is not connected." for name, connected in self.connected.items() if not connected]
+        return found
+
+
+def read(app: App, adapters: Mapping[str, Adapter]) -> Readings:
+    """The readings of ``app`` that serves ``adapters``. Call it in the event loop; it takes microseconds."""
+    return Readings(
+        closing=app.sessions.closing,
+        engine_ready=app.host.ready,
+        engine=app.host.info,
+        connected={name: name in app.serving and _hears(adapter) for name, adapter in adapters.items()},
+        answers=len(app.sessions.tickets),
+        depth=app.admission.depth,
+    )
+
+
+def _hears(adapter: Adapter) -> bool:
+    """Whether it says that it is connected; one that cannot tell is, as long as it runs."""
+    return not isinstance(adapter, Connects) or adapter.connected
