@@ -279,16 +279,6 @@ class CatchesUp(Protocol):
         ...
 
 
-@runtime_checkable
-class Connects(Protocol):
-    """An adapter that knows whether its platform's people are heard; any other is taken to hear them while it runs."""
-
-    @property
-    def connected(self) -> bool:
-        """Whether they are heard just now."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Plugin:
     """What an entry point of the group ``clawdbot.adapters`` names: a platform that can be configured."""

@@ -48,7 +48,7 @@ class DiscordAdapter:
 
     @property
     def connected(self) -> bool:
-        """See `clawdbot.chat.Connects`."""
+        """See `clawdbot.abilities.Connects`."""
         return self._session is not None and self._session.online
 
     def reply(self, ref: str) -> ChannelReply:

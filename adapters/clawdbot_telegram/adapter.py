@@ -78,7 +78,7 @@ class TelegramAdapter:
 
     @property
     def connected(self) -> bool:
-        """See `clawdbot.chat.Connects`."""
+        """See `clawdbot.abilities.Connects`."""
         return self._poll is not None and not self._poll.failing
 
     def reply(self, ref: str) -> TelegramReply:

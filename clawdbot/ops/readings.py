@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from clawdbot.abilities import Connects
 from clawdbot.app import App
-from clawdbot.chat import Adapter, Connects
+from clawdbot.chat import Adapter
 from clawdbot.engine.admission import Depth
 from clawdbot.engine.protocol import EngineInfo
 
