@@ -62,7 +62,9 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
     """
     async with AsyncExitStack() as stack:
         keep = settings.store.keep_days or float("inf")
-        store = await stack.enter_async_context(open_store(settings.store.path, clock, keep_days=keep))
+        idle = settings.sessions.idle_reset * 3600.0 or float("inf")
+        opened = open_store(settings.store.path, clock, keep_days=keep, idle_reset=idle)
+        store = await stack.enter_async_context(opened)
         gate = Gate(Access(settings.access), settings.quota, store.access, clock)
         await gate.open()
         sessions = Sessions(_capacity(settings), clock)

@@ -160,18 +160,18 @@ class Bot:
 
         async def answer() -> None:
             try:
-                number = await self._store.ask(Question(message, reply.ref))
+                kept = await self._store.ask(Question(message, reply.ref))
             except StoreError:
                 log.exception("a question could not be stored")
                 self._say(Said(words.NOT_KEPT), message, reply)
                 return
             finally:
                 durable.set()
-            if number is None:  # it was delivered a second time
+            if kept is None:  # it was delivered a second time
                 return
             self._tell("question", message)
             if not self._sessions.closing:  # or it is left to the next start
-                await self._answering.answer(Asked(number, message, reply, ticket))
+                await self._answering.answer(Asked(kept.reply, kept.question.message, reply, ticket))
 
         # Its place is taken before the first wait, so that a burst meets the limits as they are.
         self._sessions.start(ticket, answer, partial(self._notices.apologise, message, reply))

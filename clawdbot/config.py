@@ -93,6 +93,8 @@ class SessionSettings(Section):
     """What a question gets while its conversation's last one is being answered."""
     groups: Literal["shared", "per_user"] = "shared"
     """Whether all in a group, channel, thread or topic share one conversation, or each person has their own there."""
+    idle_reset: float = Field(0.0, ge=0)
+    """Hours after the last exchange of a conversation when the next question begins a new one; 0 is never."""
     max_question_chars: Count = 100_000
     max_age: float = Field(900.0, gt=0)
     """Seconds; a question that reached the bot later than this after it was posted is not answered."""

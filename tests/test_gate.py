@@ -161,9 +161,9 @@ class Play:
         )
         async with gate.counting(message) as over:
             assert (over is not None) == (author != ADMIN and too_much)
-            number = None if over else await store.ask(Question(message, "here"))
-        if number is not None:
-            await store.finish(number, Answer("Because.", State.FINAL, "small"), self._timing(message, tokens))
+            kept = None if over else await store.ask(Question(message, "here"))
+        if kept is not None:
+            await store.finish(kept.reply, Answer("Because.", State.FINAL, "small"), self._timing(message, tokens))
             expected.asked[author.id] += 1
             expected.tokens[author.id] += tokens
 

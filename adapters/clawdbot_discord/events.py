@@ -4,7 +4,7 @@ import re
 
 import discord
 
-from clawdbot.chat import Conversation, Message, Person
+from clawdbot.chat import Conversation, Message, Person, Quoted
 
 PLATFORM = "discord"
 _TALK = (discord.MessageType.default, discord.MessageType.reply)
@@ -46,7 +46,17 @@ def question(message: discord.Message, bot: int, received_at: float) -> Message:
         text=without_mentions(message.content, bot, _own_roles(message, bot)),
         received_at=received_at,
         sent_at=message.created_at.timestamp(),
+        quoted=quoted(message, bot),
     )
+
+
+def quoted(message: discord.Message, bot: int) -> Quoted | None:
+    """What it replies to; None where Discord sent nothing of that along, or it has no text."""
+    answered = _answered(message)
+    if answered is None or not (text := without_mentions(answered.content, bot)):
+        return None
+    own = answered.author.id == bot
+    return Quoted(answered.author.display_name, text, own, post=str(answered.id) if own else "")
 
 
 def without_mentions(text: str, bot: int, roles: tuple[int, ...] = ()) -> str:
@@ -61,6 +71,11 @@ def _own_roles(message: discord.Message, bot: int) -> tuple[int, ...]:
 
 
 def _answers(message: discord.Message, bot: int) -> bool:
-    reference = message.reference
-    answered = reference.resolved if reference else None
-    return isinstance(answered, discord.Message) and answered.author.id == bot
+    answered = _answered(message)
+    return answered is not None and answered.author.id == bot
+
+
+def _answered(message: discord.Message) -> discord.Message | None:
+    """The message that it replies to; None for none, for one that was deleted, and for one that did not come along."""
+    answered = message.reference.resolved if message.reference else None
+    return answered if isinstance(answered, discord.Message) else None

@@ -7,6 +7,7 @@ from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, MessageEn
 
 from clawdbot import chat
 from clawdbot_telegram.place import Place
+from clawdbot_telegram.quoting import quoted
 
 STOPPED = "stopped_message_generation"
 """Somebody used Telegram's own Stop button beside a draft. The library does not know this kind of update yet."""
@@ -45,6 +46,7 @@ def _message(message: Message, me: User, received_at: float) -> tuple[chat.Messa
         text=text,
         received_at=received_at,
         sent_at=(message.edit_date or message.date).timestamp(),
+        quoted=quoted(message, me),
     )
     return event, place
 

@@ -21,6 +21,16 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A question that is in the store."""
+
+    reply: int
+    """The id of its reply."""
+    question: Question
+    """As it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the engine made of a question."""
 

@@ -5,7 +5,8 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
+from math import inf
 from pathlib import Path
 
 from clawdbot.attached import Attachment
@@ -18,6 +19,7 @@ from clawdbot.store.database import Database, open_database
 from clawdbot.store.records import (
     ASKED,
     Answer,
+    Kept,
     Question,
     Turn,
     Unfinished,
@@ -78,6 +80,21 @@ _RESET = """
 INSERT INTO conversation (key, first_turn) SELECT ?, 2 * (coalesce(max(id), 0) + 1) FROM reply WHERE true
 ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
 """
+# A conversation in which something is being answered is not idle, however long that takes.
+_RESET_IDLE = """
+INSERT INTO conversation (key, first_turn) SELECT ?1, 2 * ((SELECT max(id) FROM reply) + 1)
+WHERE (SELECT finished_at FROM reply WHERE conversation = ?1 AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1) < ?2
+      AND NOT EXISTS (SELECT 1 FROM reply WHERE conversation = ?1 AND finished_at IS NULL)
+ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
+"""
+# Whether a message is of the last answer that a conversation's history has, or will have.
+_ENDS_WITH = """
+SELECT 1 FROM reply JOIN post ON post.reply = reply.id
+WHERE post.ref = ?2 AND conversation = ?1 AND (finished_at IS NULL OR answer <> '')
+      AND id >= coalesce((SELECT first_turn / 2 FROM conversation WHERE key = ?1), 0)
+      AND NOT EXISTS (SELECT 1 FROM reply AS later WHERE later.conversation = ?1 AND later.id > reply.id
+                      AND later.finished_at IS NOT NULL AND later.answer <> '')
+"""
 _PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
 # Of those that are finished the latest will do; an index would cost more than it is worth.
 _HELD = """
@@ -108,19 +125,20 @@ _PRUNE = (
 
 @asynccontextmanager
 async def open_store(
-    path: Path, clock: Clock, *, patience: float = 5.0, keep_days: float = 30.0
+    path: Path, clock: Clock, *, patience: float = 5.0, keep_days: float = 30.0, idle_reset: float = inf
 ) -> AsyncIterator["Store"]:
     """Open the database at ``path``, made or brought up to date if need be, and close it at the end of the block.
 
     ``patience``: how many seconds to wait for another program's lock. ``keep_days``: how long timings, events, the
     audit and the refs of finished posts are kept (infinity is for ever); questions and answers stay. What is older
-    goes at once and then once a day. Raises `StoreError`.
+    goes at once and then once a day. ``idle_reset``: seconds after its last exchange when a conversation begins anew.
+    Raises `StoreError`.
     """
     async with open_database(path, patience) as database:
         await _prune(database, clock.wall() - keep_days * DAY)
         tidying = asyncio.create_task(_prune_daily(database, clock, keep_days), name="prune")
         try:
-            yield Store(database, clock)
+            yield Store(database, clock, idle_reset)
         finally:
             tidying.cancel()
             await asyncio.wait({tidying})
@@ -149,9 +167,10 @@ class Store:
     Every method does all that it says or nothing, and raises `StoreError` when the database cannot do it.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, idle_reset: float) -> None:
         self._database = database
         self._clock = clock
+        self._idle_reset = idle_reset
         self.access = AccessBook(database, clock)
         """What is kept about who may talk."""
 
@@ -163,16 +182,24 @@ class Store:
         """Remember that a stranger was refused; whether it is the first time, so that they are told only once."""
         return await self._database.write(_REFUSE, platform, person) == 1
 
-    async def ask(self, question: Question) -> int | None:
-        """Keep a question until it is answered and return its reply's id; None when it was delivered before."""
-        message = question.message
-        event = (message.conversation.platform, message.id, self._clock.wall())
-        row = question_row(question, message.received_at - self._clock.now() + self._clock.wall())
+    async def ask(self, question: Question) -> Kept | None:
+        """Keep a question until it is answered; None when it was delivered before.
 
-        def keep(connection: sqlite3.Connection) -> int | None:
-            if connection.execute(_REMEMBER, event).rowcount == 0:
+        A conversation that was idle for too long begins anew with it. A quotation of the answer with which the history
+        ends anyway is left out.
+        """
+        message, now = question.message, self._clock.wall()
+        key, quoted = message.conversation.key, message.quoted
+        received_at = message.received_at - self._clock.now() + now
+
+        def keep(connection: sqlite3.Connection) -> Kept | None:
+            if connection.execute(_REMEMBER, (message.conversation.platform, message.id, now)).rowcount == 0:
                 return None
-            return connection.execute(_ASK, row).lastrowid
+            connection.execute(_RESET_IDLE, (key, now - self._idle_reset))
+            known = quoted and quoted.post and connection.execute(_ENDS_WITH, (key, quoted.post)).fetchone()
+            kept = replace(question, message=replace(message, quoted=None)) if known else question
+            reply = connection.execute(_ASK, question_row(kept, received_at)).lastrowid
+            return None if reply is None else Kept(reply, kept)
 
         return await self._database.transaction(keep)
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from clawdbot.app import App, open_app, serve
 from clawdbot.attached import Attachment
-from clawdbot.chat import Conversation, Deleted, Event, Frame, Limits, Message, Person, Pressed, Receive
+from clawdbot.chat import Conversation, Deleted, Event, Frame, Limits, Message, Person, Pressed, Quoted, Receive
 from clawdbot.config import Allowed, AnswerSettings, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request, Role
 from clawdbot.errors import EngineError
@@ -132,6 +132,7 @@ class MemoryPlatform:
         files: Mapping[str, bytes] | None = None,
         beside: tuple[str, ...] = (),
         album: str = "",
+        quoted: Quoted | None = None,
     ) -> PlatformReply:
         """Somebody says ``text``; what the bot does about it shows in the reply. The same ``id`` is the same message.
 
@@ -145,7 +146,7 @@ class MemoryPlatform:
         sent_at = None if age is None else self._clock.wall() - age
         attached = tuple(attachment(name, data) for name, data in (files or {}).items())
         reply.contents.update(files or {})
-        self.tell(Message(id, where, by, text, self._clock.now(), sent_at, None, attached, beside, album), reply)
+        self.tell(Message(id, where, by, text, self._clock.now(), sent_at, quoted, attached, beside, album), reply)
         return reply
 
     def press(self, control: str, answer: PlatformReply, by: Person = ADA, *, chat: int = 1) -> None:

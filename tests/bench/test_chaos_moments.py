@@ -28,7 +28,8 @@ async def asked(folder: Path, *numbers: int) -> AsyncIterator[tuple[Store, Path,
         for number in numbers:
             where, text = Conversation("telegram", number), f"Question {number}: what is a heron?"
             message = Message(str(number), where, Person(1, "Ada"), text, clock.now())
-            replies.append(await store.ask(Question(message, "1")) or 0)
+            kept = await store.ask(Question(message, "1"))
+            replies.append(kept.reply if kept else 0)
         yield store, path, replies
 
 

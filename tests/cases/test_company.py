@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from clawdbot.chat import Person, State
+from clawdbot.chat import Person, Quoted, State
 from clawdbot.config import SessionSettings
-from clawdbot.testing.rig import ADA, ADMIN, BOB, Rig, silent, slow, turns
+from clawdbot.testing.engine import Script
+from clawdbot.testing.rig import ADA, ADMIN, BOB, PlatformReply, Rig, question, silent, slow, turns
 
 NewRig = Callable[..., Rig]
 
@@ -138,3 +139,104 @@ async def test_an_interrupted_answer_is_continued_in_its_own_conversation(rig: N
         await bot.idle()
 
     assert questions(bot) == ["First", "Second"]
+
+
+# What somebody replies to
+
+
+def last_post(answer: PlatformReply) -> str:
+    return answer.post(str(len(answer.screen.frames) - 1)).ref
+
+
+async def test_what_somebody_replies_to_is_context(rig: NewRig) -> None:
+    """Of somebody else's message, which the bot has never seen; and it stays in the history, over a restart."""
+    bot = rig()
+    async with bot.running():
+        bot.platform.say("True?", private=False, quoted=Quoted("Eve", "Herons swim."))
+        await bot.idle()
+        await bot.stop()
+    bot.execute("UPDATE reply SET model = 'another'")
+    async with bot.running():
+        await said(bot, "Why?")
+
+    assert questions(bot) == ["> Eve: Herons swim.\n\nAda: True?", "Ada: Why?"]
+
+
+async def test_the_last_answer_is_not_said_again(rig: NewRig) -> None:
+    """The history ends with it; an older one was perhaps forgotten."""
+    bot = rig()
+    async with bot.running():
+        first, second = [bot.platform.say(text, private=False) for text in ("One", "Two")]
+        await bot.idle()
+        for answer in (second, first):
+            quoted = Quoted("Claw", answer.screen.texts[0], own=True, post=last_post(answer))
+            bot.platform.say("Why?", private=False, quoted=quoted)
+            await bot.idle()
+
+    assert questions(bot)[2:] == ["Ada: Why?", "> You: You said: Ada: One\n\nAda: Why?"]
+
+
+@pytest.mark.parametrize("sessions", [SessionSettings(), APART])
+async def test_an_answer_that_this_conversation_has_not_is_said_again(rig: NewRig, sessions: SessionSettings) -> None:
+    """It was forgotten by /new, or was given to somebody else in a conversation of their own."""
+    bot = rig(sessions=sessions)
+    async with bot.running():
+        answer = bot.platform.say("One", private=False)
+        await bot.idle()
+        if sessions.groups == "shared":
+            await said(bot, "/new")
+        quoted = Quoted("Claw", "Herons wade.", own=True, post=last_post(answer))
+        bot.platform.say("Why?", BOB, private=False, quoted=quoted)
+        await bot.idle()
+
+    assert questions(bot)[0].startswith("> You: Herons wade.\n\n")
+
+
+async def test_a_part_that_was_chosen_is_said_again(rig: NewRig) -> None:
+    """Also of the last answer: which part is meant stands nowhere else."""
+    bot = rig()
+    async with bot.running():
+        await said(bot, "One")
+        bot.platform.say("Why?", private=False, quoted=Quoted("Claw", "said", own=True))
+        await bot.idle()
+
+    assert questions(bot)[1] == "> You: said\n\nAda: Why?"
+
+
+# Idle conversations
+
+HOURLY = SessionSettings(idle_reset=1.0)
+
+
+async def asked_after(bot: Rig, seconds: float) -> list[str]:
+    """The user turns of the prompt when somebody asks again so long after an exchange."""
+    async with bot.running():
+        await said(bot, "One")
+        await bot.advance(seconds)
+        await said(bot, "Two")
+        return questions(bot)
+
+
+async def test_a_conversation_begins_anew_when_it_was_idle(rig: NewRig) -> None:
+    assert await asked_after(rig(sessions=HOURLY), 3700.0) == ["Ada: Two"]
+
+
+@pytest.mark.parametrize(("sessions", "idle"), [(HOURLY, 3500.0), (SessionSettings(), 30 * 86_400.0)])
+async def test_it_goes_on_otherwise(rig: NewRig, sessions: SessionSettings, idle: float) -> None:
+    """When it was idle for less than that, and for ever by default."""
+    assert await asked_after(rig(sessions=sessions), idle) == ["Ada: One", "Ada: Two"]
+
+
+async def test_a_conversation_is_not_idle_while_something_is_answered(rig: NewRig) -> None:
+    """However long that takes: the second question comes after an hour of the first one's answer."""
+    bot = rig(
+        lambda request: Script(["Done."], first=7200.0 if question(request.prompt) == "Ada: Two" else 0.0),
+        sessions=HOURLY,
+    )
+    async with bot.running():
+        await said(bot, "One")
+        bot.platform.say("Two", private=False)
+        await bot.advance(3700.0)
+        await said(bot, "Three")
+
+    assert questions(bot) == ["Ada: One", "Ada: Two", "Ada: Three"]

@@ -35,9 +35,9 @@ async def store(path: Path, clock: ManualClock) -> AsyncIterator[Store]:
 
 async def ask(store: Store, clock: ManualClock, event: str, by: Person = ANN, platform: str = "telegram") -> int:
     message = Message(event, Conversation(platform, -20), by, "Why?", clock.now())
-    reply = await store.ask(Question(message, "here"))
-    assert reply is not None
-    return reply
+    kept = await store.ask(Question(message, "here"))
+    assert kept is not None
+    return kept.reply
 
 
 async def answer(store: Store, clock: ManualClock, reply: int) -> None:

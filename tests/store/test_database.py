@@ -318,7 +318,7 @@ async def main():
     sqlite3.register_adapter(Stall, stall)
     async with open_store(Path(sys.argv[1]), SystemClock()) as store:
         message = Message("1", Conversation("console", 1), Person(1, "Ann"), "Why?", 0.0)
-        reply = await store.ask(Question(message, "ref"))
+        reply = (await store.ask(Question(message, "ref"))).reply
         timing = Timing("console", "console:1:0", 0.0, None, *[0.1] * 8, 1, 1, 1, Stall())
         await store.finish(reply, Answer("Because.", State.FINAL, "small"), timing)
 

@@ -49,9 +49,9 @@ async def store(path: Path, clock: ManualClock) -> AsyncIterator[Store]:
 
 async def asked(store: Store, event: str, text: str = "Why?", place: Conversation = ROOM) -> int:
     """A question that was not seen before; its reply's id."""
-    reply = await store.ask(question(event, text, place))
-    assert reply is not None
-    return reply
+    kept = await store.ask(question(event, text, place))
+    assert kept is not None
+    return kept.reply
 
 
 async def exchange(store: Store, event: str, first_turn: int | None = None, place: Conversation = ROOM) -> int:
@@ -87,7 +87,7 @@ class TestEvents:
     async def test_a_burst_of_questions_is_kept_whole(self, store: Store) -> None:
         """Tasks that ask at the same moment do not meet in one transaction; each pair of twins is answered once."""
         replies = await asyncio.gather(*(store.ask(question(str(number % 25))) for number in range(50)))
-        new = [reply for reply in replies if reply is not None]
+        new = [kept.reply for kept in replies if kept is not None]
         assert len(set(new)) == 25
         assert [one.reply for one in await store.unfinished()] == sorted(new)
 
