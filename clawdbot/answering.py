@@ -14,7 +14,7 @@ from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.draft import Draft, DraftJournal
 from clawdbot.engine.admission import Admission, Place, Standing
-from clawdbot.engine.host import EngineHost
+from clawdbot.engine.host import EngineHost, Phase
 from clawdbot.engine.protocol import Chunk, Engine, Request
 from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError, Unreadable
@@ -84,8 +84,9 @@ class Answering:
             if draft.text:
                 live.show(draft.text)
             async with asked.ticket:
-                if not await survived(self._make(draft, asked, live, stack)):
-                    draft.fail()
+                with self._host.needed():
+                    if not await survived(self._make(draft, asked, live, stack)):
+                        draft.fail()
             await self._conclude(draft, asked.ticket.cut or draft.failure or State.FINAL, asked, live)
 
     async def deliver(self, asked: Asked, answer: Answer) -> None:
@@ -152,8 +153,7 @@ class Answering:
         engine: Engine | None = None
         # Twice: a question that finds its engine dead or dying is not to blame, one that kills two perhaps is.
         for tries_left in (1, 0):
-            if engine is not None or not self._host.ready:
-                live.wait(words.LOADING if engine is None else words.RESTARTING)
+            live.wait(words.RESTARTING if engine is not None else _UNTIL[self._host.phase])
             engine = await self._host.engine(instead_of=engine)
             live.wait("")
             try:
@@ -274,6 +274,16 @@ def _too_long(error: PromptTooLong) -> str:
         return words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
     files = "; ".join(f"{name}: {tokens:,} tokens" for name, tokens in error.files)
     return words.FILES_TOO_LONG.format(files=files, limit=error.limit)
+
+
+_UNTIL = {
+    Phase.LOADING: words.LOADING,
+    Phase.READY: "",
+    Phase.RESTARTING: words.RESTARTING,
+    Phase.ASLEEP: words.WAKING,
+    Phase.WAKING: words.WAKING,
+}
+"""What a reader is told who has to wait for the engine."""
 
 
 def _in_line(standing: Standing) -> str:

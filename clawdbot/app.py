@@ -20,6 +20,7 @@ from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.host import EngineHost, OpenEngine
 from clawdbot.engine.protocol import Sampling
 from clawdbot.engine.reuse import Reuse
+from clawdbot.engine.sleeping import sleeping
 from clawdbot.errors import AdapterError, Unauthorized
 from clawdbot.gate import Gate
 from clawdbot.observed import Observe
@@ -70,7 +71,10 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
         sessions = Sessions(_capacity(settings), clock)
         style, admission, reuse = _style(settings), Admission(_policy(settings), clock), Reuse()
         warming = Warming(store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, style=style)
-        host = EngineHost(warming.around(open_engine), clock)
+        sleep_after = 60 * settings.engine.sleep_after or None
+        if sleep_after is not None:
+            open_engine = await stack.enter_async_context(sleeping(open_engine))
+        host = EngineHost(warming.around(open_engine), clock, sleep_after=sleep_after)
         reading = Reading(Bounds(settings.answers.max_files, settings.answers.max_file_bytes), clock)
         budgets, meter = Budgets(observe), Meter(os.getpid(), clock)
         answering = Answering(

@@ -161,7 +161,7 @@ def _opener(settings: Settings) -> OpenEngine:
                 async with asyncio.timeout(chosen.start_timeout):
                     model = await run_apart(lambda: models.resolve(chosen.model, Lines(sys.stderr)))
                     engine = await stack.enter_async_context(
-                        open_vllm(model, chosen.device, chosen.args, chosen.profile)
+                        open_vllm(model, chosen.device, chosen.args, chosen.profile, sleeps=chosen.sleep_after > 0)
                     )
             except TimeoutError as error:
                 reason = f"The engine did not start within {chosen.start_timeout:g} s."

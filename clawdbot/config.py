@@ -53,6 +53,8 @@ class EngineSettings(Section):
     """Long prompts that the engine reads at the same time; the others wait."""
     start_timeout: float = Field(900.0, gt=0)
     """Seconds, a first download of the model included."""
+    sleep_after: float = Field(0.0, ge=0)
+    """Minutes without a question after which the engine gives its memory back until the next one; 0 is never."""
     args: Mapping[str, Any] = {}
     """Fields of vLLM's ``AsyncEngineArgs``; the engine checks them against the vLLM that is installed."""
 

@@ -88,7 +88,7 @@ class Vllm:
         """That of the process when the engine was started: its children inherit it."""
 
     @asynccontextmanager
-    async def open(self, *chosen: Any) -> AsyncIterator[ScriptedEngine]:
+    async def open(self, *chosen: Any, **options: Any) -> AsyncIterator[ScriptedEngine]:
         self.environment = dict(os.environ)
         if self.instead is not None:
             await self.instead()

@@ -1,12 +1,13 @@
-"""Keeps an engine running: opens it in the background, opens it again when it dies."""
+"""Keeps an engine running: opens it in the background, opens it again when it dies, lets it sleep when it may."""
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
 
-from clawdbot.clock import Clock
+from clawdbot.clock import Clock, first_of, until
 from clawdbot.engine.protocol import Engine, EngineInfo
 
 log = logging.getLogger(__name__)
@@ -23,18 +24,62 @@ class OpenedEngine(Engine, Protocol):
         ...
 
 
+@runtime_checkable
+class Sleeper(OpenedEngine, Protocol):
+    """An `OpenedEngine` that can give most of its memory back and still be there."""
+
+    @property
+    def can_sleep(self) -> bool:
+        """Whether it can, on this machine and with its settings."""
+        ...
+
+    async def sleep(self) -> None:
+        """Give the memory back and forget what was read; nothing may be under way. Raises `EngineDead`."""
+        ...
+
+    async def wake(self) -> None:
+        """Be as before. Raises `EngineDead`, or whatever keeps it from that."""
+        ...
+
+
 OpenEngine = Callable[[], AbstractAsyncContextManager[OpenedEngine]]
 
 
-class EngineHost:
-    """Where the bot gets its engine from, while it starts, runs, dies and starts again."""
+class Phase(StrEnum):
+    """What the engine is doing, as far as those who wait for it are concerned."""
 
-    def __init__(self, open_engine: OpenEngine, clock: Clock) -> None:
+    LOADING = "loading"
+    """It is opened for the first time."""
+    READY = "ready"
+    RESTARTING = "restarting"
+    """It died, or could not be opened again."""
+    ASLEEP = "asleep"
+    """It was closed, since nobody needed it."""
+    WAKING = "waking"
+
+
+class EngineHost:
+    """Where the bot gets its engine from, while it starts, runs, dies and starts again, or sleeps and wakes."""
+
+    def __init__(self, open_engine: OpenEngine, clock: Clock, *, sleep_after: float | None = None) -> None:
+        """``sleep_after``: seconds after which an engine that nobody needs is closed until somebody does; None: never.
+
+        What closing and opening cost is ``open_engine``'s affair.
+        """
         self._open = open_engine
         self._clock = clock
+        self._sleep_after = sleep_after
         self._engine: OpenedEngine | None = None
+        self._phase = Phase.LOADING
         self._changed = asyncio.Event()
         self._info: EngineInfo | None = None
+        self._users = 0
+        """How many are inside `needed`."""
+        self._needed, self._free = asyncio.Event(), asyncio.Event()
+        """Whether there are any, and whether there are none."""
+        self._free.set()
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when `phase` is another one."""
 
     @property
     def ready(self) -> bool:
@@ -42,43 +87,99 @@ class EngineHost:
         return self._engine is not None
 
     @property
+    def phase(self) -> Phase:
+        """What the engine is doing."""
+        return self._phase
+
+    @property
     def info(self) -> EngineInfo | None:
         """What is known of the engine that runs or ran last; None before the first one is up."""
         return self._info
 
+    @contextmanager
+    def needed(self) -> Iterator[None]:
+        """For the time of the block the engine is woken and does not fall asleep."""
+        self._users += 1
+        self._tell_users()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            self._tell_users()
+
     async def engine(self, instead_of: Engine | None = None) -> Engine:
-        """The engine, as soon as there is one; not ``instead_of``, which was found dead."""
-        while self._engine is None or self._engine is instead_of:
-            self._changed.clear()
-            await self._changed.wait()
-        return self._engine
+        """The engine, as soon as there is one; not ``instead_of``, which was found dead.
+
+        It may fall asleep when nobody is inside `needed`.
+        """
+        with self.needed():
+            while self._engine is None or self._engine is instead_of:
+                self._changed.clear()
+                await self._changed.wait()
+            return self._engine
 
     async def run(self) -> None:
-        """Keep an engine open until cancelled.
+        """Keep an engine open, or asleep, until cancelled.
 
         Raises what the first opening raises, since that is for the admin to mend; later ones are tried again for good.
         """
         pause = FIRST_PAUSE
         while True:
+            after = Phase.RESTARTING
             try:
                 async with self._open() as engine:
                     pause = FIRST_PAUSE
-                    self._set(engine)
+                    self._set(Phase.READY, engine)
                     log.info("engine ready: %s on %s, %s", engine.info.model, engine.info.device, engine.info.version)
-                    await engine.died()
-                    self._set(None)  # closing what is left of it takes a while
-                    log.error("the engine died; it is started again")
+                    after = await self._end_of(engine)
+                    self._set(after)  # closing what is left of it takes a while
+                    log.log(*_REPORTS[after])
             except Exception:
                 if self._info is None:
                     raise
+                after = Phase.RESTARTING
                 log.exception("the engine could not be started again; next try in %.0f s", pause)
             finally:
-                self._set(None)
-            await self._clock.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+                self._set(after)
+            if after is Phase.ASLEEP:
+                await self._needed.wait()
+                self._set(Phase.WAKING)
+            else:
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _set(self, engine: OpenedEngine | None) -> None:
-        self._engine = engine
+    async def _end_of(self, engine: OpenedEngine) -> Phase:
+        """Wait until the engine has died or may sleep; what it is from then on."""
+        while True:
+            dying = asyncio.ensure_future(engine.died())
+            await first_of(dying, self._unneeded())
+            if dying.done():
+                return Phase.RESTARTING
+            if not self._users:  # nobody has come in the very moment in which its time was over
+                return Phase.ASLEEP
+
+    async def _unneeded(self) -> None:
+        """Return when nobody has needed the engine for as long as it stays awake."""
+        while True:
+            await self._free.wait()
+            if self._sleep_after is None:
+                await self._needed.wait()
+            elif not await until(self._needed, self._sleep_after, self._clock):
+                return
+
+    def _tell_users(self) -> None:
+        (self._needed.set if self._users else self._needed.clear)()
+        (self._free.clear if self._users else self._free.set)()
+
+    def _set(self, phase: Phase, engine: OpenedEngine | None = None) -> None:
+        self._engine, self._phase = engine, phase
         if engine is not None:
             self._info = engine.info
         self._changed.set()
+        self.on_change()
+
+
+_REPORTS = {
+    Phase.RESTARTING: (logging.ERROR, "the engine died; it is started again"),
+    Phase.ASLEEP: (logging.INFO, "nobody needs the engine; it sleeps until somebody does"),
+}

@@ -8,8 +8,8 @@ import dataclasses
 import gc
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any
 
 from clawdbot.engine import arguments, pretrained
@@ -95,17 +95,49 @@ class VllmEngine:
         """Empty the prefix cache, for measurements; False when a request that just ends still holds a part of it."""
         return bool(await self._llm.reset_prefix_cache())
 
+    @property
+    def can_sleep(self) -> bool:
+        """Whether vLLM was started with its sleep mode, which there is on GPUs alone."""
+        return bool(self._llm.vllm_config.model_config.enable_sleep_mode)
+
+    async def sleep(self) -> None:
+        """Move the weights to the machine's own memory and give up the KV cache, with all that it keeps of prompts."""
+        with _deaths():
+            await self._llm.sleep(level=1)
+
+    async def wake(self) -> None:
+        """Take the GPU's memory again. Raises whatever vLLM does when others have taken it meanwhile."""
+        with _deaths():
+            await self._llm.wake_up()
+
     async def died(self) -> None:
         """Return when the engine core is gone and the engine has to be opened again."""
         # This task of vLLM's own reads from the core and ends with it; the warm-up has started it.
         await asyncio.wait({self._llm.output_handler})
 
 
+@contextmanager
+def _deaths() -> Iterator[None]:
+    from vllm.v1.engine.exceptions import EngineDeadError
+
+    try:
+        yield
+    except EngineDeadError as error:
+        raise EngineDead("The engine core died.") from error
+
+
 @asynccontextmanager
 async def open_vllm(
-    model: str, device: str, args: Mapping[str, Any], profile: arguments.Profile = "balanced"
+    model: str,
+    device: str,
+    args: Mapping[str, Any],
+    profile: arguments.Profile = "balanced",
+    *,
+    sleeps: bool = False,
 ) -> AsyncIterator[VllmEngine]:
     """Start vLLM with ``model`` (a folder or a hub name) and further ``AsyncEngineArgs`` fields.
+
+    ``sleeps``: be able to sleep, where that is possible.
 
     Raises `EngineUnavailable` with a remedy, or `ConfigError` for arguments that this vLLM does not know.
     """
@@ -113,7 +145,9 @@ async def open_vllm(
     # Importing and starting happen in threads one after the other: vLLM keeps an exception of its import, which keeps
     # the frames below it, and an engine in one of those would outlive its `close`.
     await run_apart(_import)
-    engine = await run_apart(lambda: _start(model, device, args, profile), unwanted=lambda late: late.close())
+    engine = await run_apart(
+        lambda: _start(model, device, args, profile, sleeps=sleeps), unwanted=lambda late: late.close()
+    )
     try:
         await _warm_up(engine)
         yield engine
@@ -149,7 +183,7 @@ def _import() -> None:
         raise EngineUnavailable(f"vLLM cannot be imported ({error}).", remedy) from error
 
 
-def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.Profile) -> VllmEngine:
+def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.Profile, *, sleeps: bool) -> VllmEngine:
     """Start everything; takes seconds to minutes."""
     from vllm import __version__
     from vllm.engine.arg_utils import AsyncEngineArgs
@@ -162,6 +196,8 @@ def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.
     if on_cpu:
         for name, value in _ENVIRONMENT_CPU.items():
             os.environ.setdefault(name, value)
+    if sleeps and current_platform.is_sleep_mode_available():
+        args = {"enable_sleep_mode": True, **args}
     completed = arguments.complete(args, on_cpu=on_cpu, limit=pretrained.context_of(model), profile=profile)
     tokenizer = pretrained.load_tokenizer(completed.get("tokenizer") or model)
     try:

@@ -59,11 +59,17 @@ class ScriptedEngine:
 
     ``requests`` are those that it was asked; ``running`` and ``aborted`` hold ids. `die` is what happens when the core
     process is killed. ``merges``: whether a reader who comes late gets all tokens that were due together, as vLLM hands
-    them over; else each comes alone.
+    them over; else each comes alone. With ``can_sleep`` it is a `Sleeper`, and ``naps`` counts how often it slept.
     """
 
     def __init__(
-        self, script: Callable[[Request], Script], clock: Clock, info: EngineInfo = INFO, *, merges: bool = False
+        self,
+        script: Callable[[Request], Script],
+        clock: Clock,
+        info: EngineInfo = INFO,
+        *,
+        merges: bool = False,
+        can_sleep: bool = False,
     ) -> None:
         self._script = script
         self._clock = clock
@@ -71,7 +77,10 @@ class ScriptedEngine:
         self._merges = merges
         self._tokenizer = CharacterTokenizer()
         self._dead = asyncio.Event()
-        self._asleep: set[asyncio.Task[object]] = set()
+        self.can_sleep = can_sleep
+        self.asleep = False
+        self.naps = 0
+        self._waiting: set[asyncio.Task[object]] = set()
         """Whoever waits for the next token of an answer."""
         self.requests: list[Request] = []
         self.asked_at: dict[str, float] = {}
@@ -92,17 +101,32 @@ class ScriptedEngine:
     def die(self) -> None:
         """End all that runs with `EngineDead`."""
         self._dead.set()
-        for task in self._asleep:
+        for task in self._waiting:
             task.cancel()
 
     async def died(self) -> None:
         """See `OpenedEngine.died`."""
         await self._dead.wait()
 
+    async def sleep(self) -> None:
+        """See `Sleeper.sleep`."""
+        assert not self.running, "it is at work"
+        if self._dead.is_set():
+            raise EngineDead("The scripted engine is dead.")
+        self.asleep = True
+        self.naps += 1
+
+    async def wake(self) -> None:
+        """See `Sleeper.wake`."""
+        if self._dead.is_set():
+            raise EngineDead("The scripted engine died in its sleep.")
+        self.asleep = False
+
     async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """See `Engine.generate`."""
         if len(request.prompt) >= self._info.context:
             raise PromptTooLong(len(request.prompt), self._info.context - 1)
+        assert not self.asleep, "vLLM would let the request wait for ever"
         asked = self._clock.now()
         self.requests.append(request)
         self.asked_at[request.id] = asked
@@ -142,7 +166,7 @@ class ScriptedEngine:
         """Sleep until then, at a price that thousands of tokens a second can pay: no task for each."""
         task = asyncio.current_task()
         assert task is not None
-        self._asleep.add(task)
+        self._waiting.add(task)
         try:
             if not self._dead.is_set():
                 await self._clock.sleep(when - self._clock.now())
@@ -151,7 +175,7 @@ class ScriptedEngine:
             if not self._dead.is_set() or task.uncancel() > 0:
                 raise
         finally:
-            self._asleep.discard(task)
+            self._waiting.discard(task)
         if self._dead.is_set():
             raise EngineDead("The scripted engine was told to die.")
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from clawdbot.app import App, open_app, serve
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Deleted, Event, Frame, Limits, Message, Person, Pressed, Quoted, Receive
-from clawdbot.config import Allowed, AnswerSettings, Quota, SessionSettings, Settings, StoreSettings
+from clawdbot.config import Allowed, AnswerSettings, EngineSettings, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request, Role
 from clawdbot.errors import EngineError
 from clawdbot.latency import Timing
@@ -176,6 +176,7 @@ class Rig:
         sessions: SessionSettings | None = None,
         answers: AnswerSettings | None = None,
         quota: Quota | None = None,
+        engine: EngineSettings | None = None,
     ) -> None:
         """``script`` makes the answers; the database lies in ``folder``."""
         self.clock = clock
@@ -193,7 +194,10 @@ class Rig:
         self.timings: list[Timing] = []
         """Those of them that are answers."""
         self.database = folder / "clawdbot.sqlite3"
+        self.engines_sleep = False
+        """Whether engines that are started can sleep; those that cannot are closed instead."""
         self.settings = Settings(
+            engine=engine or EngineSettings(),
             answers=answers or AnswerSettings(system_prompt=""),
             sessions=sessions or SessionSettings(),
             access={"memory": Allowed(users=frozenset({ADA.id, BOB.id}), admins=frozenset({ADMIN.id}))},
@@ -321,5 +325,5 @@ class Rig:
         await self.loaded.wait()
         if self.trouble is not None:
             raise self.trouble
-        self.engines.append(ScriptedEngine(self.script, self.clock))
+        self.engines.append(ScriptedEngine(self.script, self.clock, can_sleep=self.engines_sleep))
         yield self.engines[-1]

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from clawdbot.engine.host import FIRST_PAUSE, LONGEST_PAUSE, EngineHost
+from clawdbot.engine.host import FIRST_PAUSE, LONGEST_PAUSE, EngineHost, Phase
 from clawdbot.errors import ConfigError, EngineUnavailable
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import ScriptedEngine
@@ -142,3 +142,117 @@ async def test_the_engine_is_closed_with_the_host(clock: ManualClock) -> None:
 
     assert garage.closed == 1
     assert not host.ready
+
+
+# Sleep
+
+
+async def test_an_engine_that_nobody_needs_is_closed_until_somebody_does(clock: ManualClock) -> None:
+    """After so many seconds, and not while one that was closed is still being waited for."""
+    garage = Garage(clock, closing=5.0)
+    host = EngineHost(garage.open, clock, sleep_after=60.0)
+    running = asyncio.create_task(host.run())
+    await host.engine()
+    await clock.advance(59.0)
+    before = host.phase
+    await clock.advance(1.0 + 5.0)
+    asleep = (host.phase, host.ready, garage.closed)
+    await clock.advance(3600.0)
+    with host.needed():
+        assert await host.engine() is garage.engines[1]
+
+    assert (before, asleep) == (Phase.READY, (Phase.ASLEEP, False, 1))
+    assert len(garage.tries) == 2
+    running.cancel()
+
+
+async def test_an_engine_that_is_needed_stays_awake(clock: ManualClock) -> None:
+    """However long that takes; the time begins when the last one has gone."""
+    garage = Garage(clock)
+    host = EngineHost(garage.open, clock, sleep_after=60.0)
+    running = asyncio.create_task(host.run())
+    with host.needed():
+        await clock.advance(30.0)
+        with host.needed():
+            await clock.advance(3600.0)
+        await clock.advance(3600.0)
+        assert host.ready
+    await clock.advance(59.0)
+    assert host.ready
+    await clock.advance(1.0)
+
+    assert host.phase is Phase.ASLEEP
+    running.cancel()
+
+
+async def test_whoever_comes_while_it_falls_asleep_has_the_next_one(clock: ManualClock) -> None:
+    """Closing takes a while; it is opened again right behind it, without a pause."""
+    garage = Garage(clock, closing=5.0)
+    host = EngineHost(garage.open, clock, sleep_after=60.0)
+    running = asyncio.create_task(host.run())
+    await clock.advance(61.0)
+    waiting = asyncio.create_task(host.engine())
+    await clock.advance(3.9)
+    assert not waiting.done()
+    await clock.advance(0.1)
+
+    assert await waiting is garage.engines[1]
+    assert garage.tries == [1000.0, 1065.0]
+    running.cancel()
+
+
+async def test_whoever_comes_at_the_last_moment_keeps_it_awake(clock: ManualClock) -> None:
+    """In the very turn of the loop in which its time is over: an engine that was handed out is not closed."""
+    garage = Garage(clock)
+    host = EngineHost(garage.open, clock, sleep_after=60.0)
+    running = asyncio.create_task(host.run())
+
+    async def come(turns: int) -> None:
+        await clock.sleep(60.0)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        with host.needed():
+            engine = await host.engine()
+            await clock.sleep(10.0)
+            assert engine is garage.engines[-1]
+            assert host.ready
+
+    await clock.settle()
+    for turns in range(12):
+        coming = asyncio.create_task(come(turns))
+        await clock.advance(120.0)
+        assert coming.done()
+        await coming
+
+    running.cancel()
+
+
+async def test_one_that_cannot_be_woken_is_tried_again(clock: ManualClock) -> None:
+    """Others may have taken the memory; whoever waits is told the truth."""
+    garage = Garage(clock, None, NO_MEMORY, NO_MEMORY)
+    host = EngineHost(garage.open, clock, sleep_after=60.0)
+    running = asyncio.create_task(host.run())
+    await clock.advance(60.0)
+    waiting = asyncio.create_task(host.engine())
+    await clock.settle()
+    assert host.phase is Phase.RESTARTING
+    await clock.advance(3.0)
+
+    assert await waiting is garage.engines[1]
+    running.cancel()
+
+
+async def test_who_watches_is_told_of_every_phase(clock: ManualClock) -> None:
+    garage = Garage(clock)
+    host = EngineHost(garage.open, clock, sleep_after=60.0)
+    seen = [host.phase]
+    host.on_change = lambda: seen.append(host.phase) if seen[-1] is not host.phase else None
+    running = asyncio.create_task(host.run())
+    await clock.advance(60.0)
+    await host.engine()
+    garage.engines[1].die()
+    await clock.advance(FIRST_PAUSE)
+
+    phases = [Phase.LOADING, Phase.READY, Phase.ASLEEP, Phase.WAKING, Phase.READY, Phase.RESTARTING, Phase.READY]
+    assert seen == phases
+    running.cancel()
