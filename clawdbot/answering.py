@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from clawdbot import words
+from clawdbot.albums import Albums
 from clawdbot.asking import turn_text
 from clawdbot.chat import Message, Reply, State
 from clawdbot.clock import Clock
@@ -60,6 +61,7 @@ class Answering:
         clock: Clock,
         style: Style,
         reading: Reading,
+        albums: Albums,
         observe: Observe,
     ) -> None:
         """``observe`` is told the timing of every answer, when it is complete and stored, and of those that failed."""
@@ -72,6 +74,7 @@ class Answering:
         self._clock = clock
         self._style = style
         self._reading = reading
+        self._albums = albums
         self._observe = observe
         self._owed: list[Callable[[], Awaitable[None]]] = []
         """What the store did not take of answers that their readers have."""
@@ -132,7 +135,7 @@ class Answering:
         """Let the question have its turn and its files; a file that cannot be read is told before the turn comes."""
         # Held until the answer is in the history: the next question's prompt has to see it.
         turn = self._sessions.turn(asked.ticket)
-        if not asked.message.files:
+        if not (asked.message.files or asked.message.album):
             await stack.enter_async_context(turn)
             return asked
         async with together() as group:
@@ -144,7 +147,8 @@ class Answering:
         """The message with what its files say, which the store keeps. Raises `Unreadable`."""
         if not self._sessions.ahead(asked.ticket):
             live.wait(words.LOADING_FILES)
-        message = await self._reading.read(asked.message, asked.reply)
+        whole = await self._albums.whole(asked.message)
+        message = await self._reading.read(whole, asked.reply)
         await _keep(self._store.attach(asked.number, message.files))
         return message
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clawdbot.access import Access
+from clawdbot.albums import Albums
 from clawdbot.answering import Answering
 from clawdbot.bot import Bot
 from clawdbot.chat import Adapter, Receive
@@ -76,6 +77,7 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             open_engine = await stack.enter_async_context(sleeping(open_engine))
         host = EngineHost(warming.around(open_engine), clock, sleep_after=sleep_after)
         reading = Reading(Bounds(settings.answers.max_files, settings.answers.max_file_bytes), clock)
+        albums = Albums(store, clock)
         budgets, meter = Budgets(observe), Meter(os.getpid(), clock)
         answering = Answering(
             store=store,
@@ -87,6 +89,7 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             clock=clock,
             style=style,
             reading=reading,
+            albums=albums,
             observe=observe,
         )
         bot = Bot(
@@ -96,6 +99,7 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             commands=Commands(store=store, gate=gate, host=host, sessions=sessions, clock=clock, meter=meter),
             answering=answering,
             reading=reading,
+            albums=albums,
             warming=warming,
             budgets=budgets,
             clock=clock,

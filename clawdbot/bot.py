@@ -8,6 +8,7 @@ from typing import assert_never
 
 from clawdbot import words
 from clawdbot.access import Reason
+from clawdbot.albums import Albums
 from clawdbot.answering import Answering, Asked
 from clawdbot.chat import Adapter, CatchesUp, Deleted, Edited, Event, Message, Person, Pressed, Reply, Typing
 from clawdbot.clock import Clock
@@ -40,6 +41,7 @@ class Bot:
         commands: Commands,
         answering: Answering,
         reading: Reading,
+        albums: Albums,
         warming: Warming,
         budgets: Budgets,
         clock: Clock,
@@ -55,6 +57,7 @@ class Bot:
         self._commands = commands
         self._answering = answering
         self._reading = reading
+        self._albums = albums
         self._warming = warming
         self._notices = Notices(budgets, clock)
         self._resuming = Resuming(
@@ -117,8 +120,9 @@ class Bot:
                 self._tell("command", message)
                 work = partial(self._command, name, message, reply)
                 self._sessions.spawn(work, partial(self._notices.apologise, message, reply))
-        else:
+        elif not await self._albums.joins(message):
             await self._weigh(message, reply)
+            self._albums.refuse(message)
         await self._gate.note_admitted(message.author, message.conversation, reason)
 
     async def _weigh(self, message: Message, reply: Reply) -> None:
@@ -167,6 +171,7 @@ class Bot:
                 return
             finally:
                 durable.set()
+            self._albums.stored(message, kept and kept.reply)
             if kept is None:  # it was delivered a second time
                 return
             self._tell("question", message)
@@ -183,7 +188,8 @@ class Bot:
             size, limit = len(message.text), self._longest_question
             return "too long", Said(words.TOO_LONG.format(size=size, unit="characters", limit=limit))
         try:
-            self._reading.check(message)
+            if not message.album:  # or what is wrong with it is said once, when it is whole
+                self._reading.check(message)
         except Unreadable as refused:
             return "unreadable", Said(refused.said)
         refusal = self._sessions.refusal(message.conversation.key, message.author.id)

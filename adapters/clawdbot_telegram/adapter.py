@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Container
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 from telegram.ext import Updater
 from telegram.request import HTTPXRequest
 
-from clawdbot.chat import Event, Receive
+from clawdbot.chat import Event, Message, Receive
 from clawdbot.clock import Clock, SystemClock, until
 from clawdbot.errors import AdapterError, Unauthorized, Unreachable
 from clawdbot_telegram.calls import Calls
@@ -22,6 +22,7 @@ from clawdbot_telegram.closed import Closed
 from clawdbot_telegram.controls import SAID, SAID_OF_OTHERS
 from clawdbot_telegram.drafts import DraftMode
 from clawdbot_telegram.errands import Errands, offer_menus
+from clawdbot_telegram.media import Albums
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.polling import Inbox, PollRequest
 from clawdbot_telegram.render import Renderer
@@ -59,6 +60,7 @@ class TelegramAdapter:
         self._errands = Errands(self._clock)
         self._closed = Closed()
         self._draft_mode = DraftMode(settings)
+        self._albums = Albums()
 
     async def run(self, receive: Receive) -> None:
         hush()
@@ -66,8 +68,9 @@ class TelegramAdapter:
         inbox = Inbox(lambda update, received_at: self._take(update, received_at, receive))
         poll = PollRequest(inbox, self._clock, **self._transport(connections=4))
         calls = HTTPXRequest(**self._transport(self._settings.connections))
-        url = f"{self._settings.base_url.rstrip('/')}/bot"
-        updater = Updater(Bot(token, url, request=calls, get_updates_request=poll), inbox)
+        base = self._settings.base_url.rstrip("/")
+        bot = Bot(token, f"{base}/bot", f"{base}/file/bot", request=calls, get_updates_request=poll)
+        updater = Updater(bot, inbox)
         try:
             await self._start(updater)
             self._poll = poll
@@ -85,9 +88,16 @@ class TelegramAdapter:
         return self._reply(Place.of(ref))
 
     def _reply(self, place: Place) -> TelegramReply:
-        limits = self._settings.limits(place.chat, self._renderer)
-        calls = Calls(place, self._connected, self._closed)
-        return TelegramReply(place, calls, limits, self._renderer, self._settings.caption_limit, self._draft_mode)
+        settings = self._settings
+        return TelegramReply(
+            place,
+            Calls(place, self._connected, self._closed),
+            settings.limits(place.chat, self._renderer),
+            self._renderer,
+            settings.caption_limit,
+            self._draft_mode,
+            settings.download_timeout,
+        )
 
     def _connected(self) -> Bot:
         if self._bot is None:
@@ -167,9 +177,11 @@ class TelegramAdapter:
 
     def _take(self, update: Update, received_at: float, receive: Receive) -> Awaitable[None] | None:
         bot = self._connected()
-        found = heard(update, bot.bot, received_at)
+        found = heard(update, bot.bot, received_at, self._albums)
         if found:
             self._closed.open(found[1])
+            if isinstance(found[0], Message) and found[0].album:
+                self._albums.add(found[0].album)
         durable = receive(found[0], self._reply(found[1])) if found else None
         if query := update.callback_query:
             said = SAID.get(str(query.data), SAID_OF_OTHERS)
@@ -177,13 +189,13 @@ class TelegramAdapter:
         return durable
 
 
-def heard(update: Update, me: User, received_at: float) -> tuple[Event, Place] | None:
+def heard(update: Update, me: User, received_at: float, albums: Container[str]) -> tuple[Event, Place] | None:
     """What is `understood`. An update that is not as Telegram describes it is passed over, or it would come for ever.
 
     The library hands on what it did not look at: a field may be missing, null or of another type.
     """
     try:
-        return understood(update, me, received_at)
+        return understood(update, me, received_at, albums)
     except (AttributeError, LookupError, TypeError, ValueError):
         logger.exception("Telegram: update %d is malformed and passed over", update.update_id)
         return None

@@ -1,5 +1,6 @@
 """The calls of the Bot API that an answer needs, for one place."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ from telegram.constants import ChatAction
 from telegram.error import BadRequest
 
 from clawdbot.chat import File
-from clawdbot.errors import Forbidden
+from clawdbot.errors import Forbidden, Unsure
 from clawdbot_telegram.closed import Closed
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn
@@ -124,6 +125,16 @@ class Calls:
 
         with self._remembering():
             await _styled(drawn, _repeatable(call))
+
+    async def download(self, file: str, seconds: float) -> bytes:
+        """The content of a file, by its id; `Unsure` when that takes longer than ``seconds``."""
+        with translated():
+            try:
+                async with asyncio.timeout(seconds):
+                    found = await self._bot().get_file(file)
+                    return bytes(await found.download_as_bytearray())
+            except TimeoutError as error:
+                raise Unsure(f"Telegram did not send a file within {seconds:g} s.") from error
 
     @contextmanager
     def _remembering(self) -> Iterator[None]:

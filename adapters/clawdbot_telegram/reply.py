@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from clawdbot.attached import Attachment
 from clawdbot.chat import Drafts, File, Frame, Limits
 from clawdbot.errors import Rejected
 from clawdbot_telegram.calls import Calls, is_picture
@@ -17,7 +18,7 @@ NO_TEXT = Drawn("", ())
 
 
 class TelegramReply:
-    """A `Reply` in one place, and `Drafting`.
+    """A `Reply` in one place, `Drafting`, and `Fetching`.
 
     Telegram has nothing ephemeral: a private frame is seen by everybody in a group.
     """
@@ -30,6 +31,7 @@ class TelegramReply:
         renderer: Renderer,
         caption_limit: int,
         draft_mode: DraftMode,
+        download_timeout: float = 60.0,
     ) -> None:
         self._place = place
         self._calls = calls
@@ -37,6 +39,7 @@ class TelegramReply:
         self._renderer = renderer
         self._caption_limit = caption_limit
         self._draft_mode = draft_mode
+        self._download_timeout = download_timeout
         self._begun: dict[str, TelegramPost] = {}
         """By key, parts whose text was posted but not yet all of their files: another try goes on from there."""
 
@@ -79,6 +82,10 @@ class TelegramReply:
 
     async def typing(self) -> None:
         await self._calls.typing()
+
+    async def fetch(self, file: Attachment) -> bytes:
+        """By its id, which stays good; the path that Telegram gives for it is so for an hour."""
+        return await self._calls.download(file.ref, self._download_timeout)
 
     async def _begin(self, frame: Frame) -> "TelegramPost":
         """Post the text, as the caption of the first file where that makes one message of two."""

@@ -92,6 +92,8 @@ class TelegramSettings(Section):
     call_timeout: PositiveFloat = 10.0
     """How long a call may go without an answer."""
     upload_timeout: PositiveFloat = 60.0
+    download_timeout: PositiveFloat = 60.0
+    """How long loading a file may take that somebody has sent."""
     connections: PositiveInt = 256
     """The most calls at the same time."""
     keep_warm: PositiveFloat = 25.0

@@ -1,11 +1,13 @@
 """What an update means in the project's vocabulary. Pure."""
 
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
 from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, MessageEntity, Update, User
 
 from clawdbot import chat
+from clawdbot_telegram import media
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.quoting import quoted
 
@@ -19,24 +21,33 @@ GENERAL = 1
 """The number that clients give a forum's General topic; Telegram refuses messages that name it."""
 
 
-def understood(update: Update, me: User, received_at: float) -> tuple[chat.Event, Place] | None:
-    """The event and where its answer goes; None when the update is not meant for the bot ``me``."""
+def understood(
+    update: Update, me: User, received_at: float, albums: Container[str] = ()
+) -> tuple[chat.Event, Place] | None:
+    """The event and where its answer goes; None when the update is not meant for the bot ``me``.
+
+    ``albums``: those of which another message was (`chat.Message.album`), so all of them are.
+    """
     if update.callback_query:
         return _pressed(update.callback_query)
     if update.message:
-        return _message(update.message, me, received_at)
+        return _message(update.message, me, received_at, albums)
     if update.edited_message:
-        found = _message(update.edited_message, me, received_at)
+        found = _message(update.edited_message, me, received_at, albums)
         return found and (chat.Edited(found[0]), found[1])
     if stopped := update.api_kwargs.get(STOPPED):
         return _stopped(stopped)
     return None
 
 
-def _message(message: Message, me: User, received_at: float) -> tuple[chat.Message, Place] | None:
+def _message(
+    message: Message, me: User, received_at: float, albums: Container[str]
+) -> tuple[chat.Message, Place] | None:
     author = message.from_user
-    text = addressed(message, me)
-    if author is None or author.is_bot or not text:
+    album = f"{message.chat.id}:{message.media_group_id}" if message.media_group_id else ""
+    text = (message.caption or "").strip() if album and album in albums else addressed(message, me)
+    files, others = media.attached(message), media.beside(message)
+    if author is None or author.is_bot or text is None or not (text or files or others):
         return None
     place = Place(message.chat.id, _topic(message), message.message_id)
     event = chat.Message(
@@ -47,6 +58,9 @@ def _message(message: Message, me: User, received_at: float) -> tuple[chat.Messa
         received_at=received_at,
         sent_at=(message.edit_date or message.date).timestamp(),
         quoted=quoted(message, me),
+        files=files,
+        beside=others,
+        album=album,
     )
     return event, place
 
@@ -68,8 +82,8 @@ def _stopped(stopped: dict[str, Any]) -> tuple[chat.Pressed, Place]:
     return chat.Pressed(_conversation(place), by, "stop", place.ref), place
 
 
-def addressed(message: Message, me: User) -> str:
-    """The text of ``message`` if it is meant for ``me``, else an empty one.
+def addressed(message: Message, me: User) -> str | None:
+    """The text or caption of ``message``, perhaps an empty one, if it is meant for ``me``; else None.
 
     In a group that is a command, a mention or a reply to the bot. The mention is taken out; "/name@bot" becomes
     "/name", and a command for another bot is not for us. "/start", which clients send when the bot is opened, asks for
@@ -81,12 +95,12 @@ def addressed(message: Message, me: User) -> str:
     if command:
         name, _, bot = command.partition("@")
         if bot and bot.lower() != (me.username or "").lower():
-            return ""
+            return None
         return ("/help" if name == "/start" else name) + text[len(command) :].rstrip()
     mentions = [mark for mark, part in entities.items() if _names(mark, part, me)]
     if message.chat.type == "private" or mentions or _answers(message, me):
         return _without(text, mentions).strip() or text.strip()
-    return ""
+    return None
 
 
 def _names(mark: MessageEntity, part: str, me: User) -> bool:

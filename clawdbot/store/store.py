@@ -10,7 +10,7 @@ from math import inf
 from pathlib import Path
 
 from clawdbot.attached import Attachment
-from clawdbot.chat import Conversation, State
+from clawdbot.chat import Conversation, Message, State
 from clawdbot.clock import Clock
 from clawdbot.errors import StoreError
 from clawdbot.latency import Timing
@@ -44,6 +44,7 @@ _TIMING = tuple(field.name for field in fields(Timing))
 _REMEMBER = "INSERT INTO event (platform, id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _REFUSE = "INSERT INTO refusal (platform, person) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _ASK = f"INSERT INTO reply ({ASKED}) VALUES (?{', ?' * ASKED.count(',')})"
+_EXTEND = "UPDATE reply SET question = ?, attached = ? WHERE id = ? AND finished_at IS NULL"
 _ATTACH = "UPDATE reply SET attached = ? WHERE id = ?"
 _POST = (
     "INSERT INTO post (reply, part, ref) VALUES (?, ?, ?) ON CONFLICT (reply, part) DO UPDATE SET ref = excluded.ref"
@@ -202,6 +203,17 @@ class Store:
             return None if reply is None else Kept(reply, kept)
 
         return await self._database.transaction(keep)
+
+    async def extend(self, reply: int, further: Message, whole: Message) -> None:
+        """Make a ``further`` message a part of a question, which has the text and files of ``whole`` by now."""
+        event = (further.conversation.platform, further.id, self._clock.wall())
+        question = (whole.text, pack_files(whole.files), reply)
+
+        def keep(connection: sqlite3.Connection) -> None:
+            connection.execute(_REMEMBER, event)
+            connection.execute(_EXTEND, question)
+
+        await self._database.transaction(keep)
 
     async def attach(self, reply: int, files: Sequence[Attachment]) -> None:
         """Keep what was read of the files that came with a question: nobody has to load them again."""

@@ -99,6 +99,8 @@ class MemoryPlatform:
     def __init__(self, clock: ManualClock) -> None:
         self.replies: dict[str, PlatformReply] = {}
         """What stands below each message, by its id."""
+        self.contents: dict[str, bytes] = {}
+        """What was attached, by its name."""
         self.online = asyncio.Event()
         """Whether a bot listens."""
         self._clock = clock
@@ -145,7 +147,8 @@ class MemoryPlatform:
         where = Conversation("memory", chat, private=private)
         sent_at = None if age is None else self._clock.wall() - age
         attached = tuple(attachment(name, data) for name, data in (files or {}).items())
-        reply.contents.update(files or {})
+        reply.contents = self.contents
+        self.contents.update(files or {})
         self.tell(Message(id, where, by, text, self._clock.now(), sent_at, quoted, attached, beside, album), reply)
         return reply
 

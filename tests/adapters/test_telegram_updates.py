@@ -14,15 +14,6 @@ ADA: dict[str, Any] = {"id": 7, "is_bot": False, "first_name": "Ada", "last_name
 BOT: dict[str, Any] = {"id": 99, "is_bot": True, "first_name": "Claw"}
 PRIVATE: dict[str, Any] = {"id": 7, "type": "private", "first_name": "Ada"}
 GROUP: dict[str, Any] = {"id": -100, "type": "supergroup", "title": "Birds"}
-STICKER: dict[str, Any] = {
-    "file_id": "s",
-    "file_unique_id": "s",
-    "width": 1,
-    "height": 1,
-    "type": "regular",
-    "is_animated": False,
-    "is_video": False,
-}
 
 
 def said(text: str, *marks: tuple[str, str], **more: Any) -> dict[str, Any]:
@@ -118,10 +109,10 @@ def test_commands_are_for_the_bot_unless_they_name_another(text: str, command: s
     "message",
     [
         said("hi", chat=PRIVATE, **{"from": {**ADA, "is_bot": True}}),
-        said("", chat=PRIVATE, sticker=STICKER),
         said("", chat=PRIVATE),
+        said("", chat=PRIVATE, new_chat_title="Birds"),
     ],
-    ids=["from a bot", "a sticker", "without text"],
+    ids=["from a bot", "without anything", "what Telegram says"],
 )
 def test_some_private_messages_are_not_questions(message: dict[str, Any]) -> None:
     assert heard(message) is None

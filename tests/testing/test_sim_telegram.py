@@ -13,7 +13,9 @@ from telegram.request import HTTPXRequest
 from clawdbot.chat import File, Rate
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.faults import Fault, Faults, Trouble
-from clawdbot.testing.telegram import Allowance, SimTelegram, Verdict
+from clawdbot.testing.telegram import Allowance, Sent, SimTelegram, Verdict
+from clawdbot.testing.telegram.files import Files
+from clawdbot.testing.telegram.wire import Refusal
 
 ME = 7
 FREE = (Rate(10_000, 1.0),)
@@ -320,6 +322,34 @@ class TestUpdates:
             sim.say(sim.group(-100), "@claw_bot hi", user=ME)
             assert len(await bot.get_updates()) == 1
             assert bot.can_read_all_group_messages
+
+
+class TestFiles:
+    async def test_a_path_is_good_for_an_hour(self) -> None:
+        clock = ManualClock()
+        files = Files(clock)
+        number = files.keep(Sent("document", "notes.txt", "text/plain", b"Herons"))
+        path = files.path_of(f"file-{number}")["file_path"]
+        assert files.read(path) == b"Herons"
+        await clock.advance(3601.0)
+        with pytest.raises(Refusal):
+            files.read(path)
+
+    async def test_a_wrong_id_is_refused(self, bot: Bot) -> None:
+        with pytest.raises(BadRequest, match=r"(?i)wrong file_id"):
+            await bot.get_file("file-99")
+
+    async def test_a_file_cannot_be_loaded_without_the_token(self, sim: SimTelegram, bot: Bot) -> None:
+        (shown,) = sim.send(ME, Sent("document", "notes.txt", "text/plain", b"Herons"))
+        file = await bot.get_file(f"file-{shown.look.number}")
+        with pytest.raises(InvalidToken):
+            await bot.request.retrieve(f"{sim.url}/file/botno-token/{file.file_path}")
+
+    async def test_an_album_is_several_messages_with_one_name(self, sim: SimTelegram, bot: Bot) -> None:
+        shown = sim.send(ME, Sent("photo", data=b"1"), Sent("photo", data=b"2"), caption="Birds")
+        messages = [update.message for update in await bot.get_updates() if update.message]
+        assert len({message.media_group_id for message in messages[1:]}) == len(shown) - 1
+        assert [message.caption for message in messages[1:]] == ["Birds", None]
 
 
 class TestAccess:

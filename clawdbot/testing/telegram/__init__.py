@@ -1,5 +1,6 @@
 """A simulated Telegram: the Bot API over real HTTP with its limits and whims, and people who write to the bot."""
 
+from clawdbot.testing.telegram.files import Sent
 from clawdbot.testing.telegram.harness import TelegramHarness
 from clawdbot.testing.telegram.rules import Allowance
 from clawdbot.testing.telegram.server import Call, Verdict
@@ -15,6 +16,7 @@ __all__ = [
     "Entity",
     "Kind",
     "Look",
+    "Sent",
     "Shown",
     "SimTelegram",
     "TelegramHarness",

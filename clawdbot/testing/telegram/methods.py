@@ -6,8 +6,8 @@ from typing import Any
 
 from clawdbot.testing.telegram.rules import Allowance, keyboard, written
 from clawdbot.testing.telegram.updates import Updates
-from clawdbot.testing.telegram.wire import Fields, Refusal, bad
-from clawdbot.testing.telegram.world import Chat, Draft, Json, Look, Shown, World
+from clawdbot.testing.telegram.wire import Fields, Json, Refusal, bad
+from clawdbot.testing.telegram.world import Chat, Draft, Look, Shown, World
 
 NOT_MODIFIED = (
     "message is not modified: specified new message content and reply markup are exactly the same as a current "
@@ -59,6 +59,7 @@ class Methods:
             self.edit_message_reply_markup,
             self.delete_message,
             self.answer_callback_query,
+            self.get_file,
         )
         missing = {name.lower() for name in lacks}
         named = ((method.__name__.replace("_", ""), method) for method in known)
@@ -165,6 +166,10 @@ class Methods:
             raise bad("query is too old and response timeout expired or query ID is invalid")
         self.queries.remove(query)
         return True
+
+    async def get_file(self, fields: Fields) -> Json:
+        """Where a file can be loaded, for an hour."""
+        return self._world.files.path_of(fields.text("file_id"))
 
     def _send_file(self, fields: Fields, kind: str) -> Json:
         text, entities = written(fields, "caption", self._allowance)

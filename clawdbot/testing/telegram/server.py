@@ -11,10 +11,10 @@ from aiohttp import web
 from clawdbot.chat import File
 from clawdbot.clock import Clock, until
 from clawdbot.testing.faults import Fault, Faults, Trouble
+from clawdbot.testing.telegram.files import Files
 from clawdbot.testing.telegram.methods import SPENDING, Methods
 from clawdbot.testing.telegram.rules import Allowance, Budget
-from clawdbot.testing.telegram.wire import Fields, Refusal, too_many
-from clawdbot.testing.telegram.world import Json
+from clawdbot.testing.telegram.wire import Fields, Json, Refusal, too_many
 
 
 class Verdict(StrEnum):
@@ -51,12 +51,13 @@ class Broken(Exception):
 
 
 class Server:
-    """Serves ``/bot<token>/<method>``."""
+    """Serves ``/bot<token>/<method>``, and ``/file/bot<token>/<path>`` from ``files``."""
 
     def __init__(
         self,
         token: str,
         methods: Methods,
+        files: Files,
         clock: Clock,
         allowance: Allowance,
         rtt: float,
@@ -66,6 +67,7 @@ class Server:
         self.token = token
         """The one that is accepted."""
         self._methods = methods
+        self._files = files
         self._clock = clock
         self._allowance = allowance
         self._changed = changed
@@ -81,6 +83,7 @@ class Server:
         """The routes, to be served by aiohttp."""
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_route("*", "/bot{token}/{method}", self._handle)
+        app.router.add_get("/file/bot{token}/{path:.+}", self._load)
         return app
 
     def close(self) -> None:
@@ -101,6 +104,26 @@ class Server:
             return web.Response(status=503)
         await self._clock.sleep(self.rtt / 2)
         return answer
+
+    async def _load(self, request: web.Request) -> web.StreamResponse:
+        """The content of a file; the log and the faults know it as the method "download"."""
+        await self._clock.sleep(self.rtt / 2)
+        # Without the token there is nothing to be found.
+        path = request.match_info["path"] if request.match_info["token"] == self.token else ""
+        try:
+            if fault := self.faults.take("download"):
+                return await self._fail(fault, "download", {"path": path})
+            data = self._files.read(path)
+        except Broken:
+            if request.transport:
+                request.transport.abort()
+            return web.Response(status=503)
+        except Refusal as refusal:
+            self._log("download", {"path": path}, Verdict.REFUSED, refusal.code, refusal.description)
+            return web.json_response(refusal.json(), status=refusal.code)
+        self._log("download", {"path": path}, Verdict.OK, 200)
+        await self._clock.sleep(self.rtt / 2)
+        return web.Response(body=data, content_type="application/octet-stream")
 
     async def _answer(
         self, token: str, method: str, values: Mapping[str, str], uploads: Mapping[str, File]

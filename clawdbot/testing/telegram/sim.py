@@ -12,11 +12,13 @@ from aiohttp import web
 
 from clawdbot.clock import Clock, SystemClock
 from clawdbot.testing.faults import Faults
+from clawdbot.testing.telegram.files import Sent
 from clawdbot.testing.telegram.methods import Methods
 from clawdbot.testing.telegram.rules import Allowance, units
 from clawdbot.testing.telegram.server import Call, Server, Verdict
 from clawdbot.testing.telegram.updates import Updates
-from clawdbot.testing.telegram.world import Chat, Draft, Entity, Json, Kind, Look, Shown, User, World
+from clawdbot.testing.telegram.wire import Json
+from clawdbot.testing.telegram.world import Chat, Draft, Entity, Kind, Look, Shown, User, World
 
 TOKEN = "123456:simulated-token-of-no-value"
 SPECIAL = re.compile(r"(?P<bot_command>(?<!\S)/\w+(?:@\w+)?)|(?P<mention>(?<!\w)@\w+)")
@@ -58,7 +60,9 @@ class SimTelegram:
         self._updates = Updates(self.clock, self._changed)
         rules = allowance or Allowance()
         self._methods = Methods(self._world, self._updates, rules, privacy=privacy, lacks=lacks)
-        self._server = Server(token, self._methods, self.clock, rules, rtt, self.faults, self._changed)
+        self._server = Server(
+            token, self._methods, self._world.files, self.clock, rules, rtt, self.faults, self._changed
+        )
         self._runner: web.AppRunner | None = None
 
     async def __aenter__(self) -> Self:
@@ -179,9 +183,38 @@ class SimTelegram:
         self._deliver("message", shown)
         return shown
 
+    def send(
+        self,
+        chat: int,
+        *things: Sent,
+        caption: str = "",
+        user: int = 0,
+        topic: int = 0,
+        reply_to: Shown | None = None,
+        held: int = 0,
+    ) -> list[Shown]:
+        """Somebody sends a file, a sticker, a location …; several at once are an album, a message each.
+
+        The caption belongs to the first. ``held``: so many of the messages are not delivered: `repeat` does that later.
+        """
+        album = f"album-{next(self._queries)}" if len(things) > 1 else ""
+        author, place = self._world.user(user or abs(chat)), self._world.chat(chat)
+        shown = []
+        for number, thing in enumerate(things):
+            text = "" if number else caption
+            look = Look(self.clock.now(), text, _special(text), sent=thing, number=self._world.files.keep(thing))
+            shown.append(self._world.post(place, author, look, topic, reply_to.id if reply_to else 0, album))
+        for one in shown[: len(shown) - held]:
+            self._deliver("message", one)
+        return shown
+
+    def lose_files(self) -> None:
+        """Let no file be loaded any more."""
+        self._world.files.forget()
+
     def edit_question(self, shown: Shown, text: str) -> None:
-        """Its author changes a message."""
-        self._world.change(shown, Look(self.clock.now(), text, _special(text)))
+        """Its author changes a message, or its caption."""
+        self._world.change(shown, replace(shown.look, at=self.clock.now(), text=text, entities=_special(text)))
         self._deliver("edited_message", shown)
 
     def press(self, shown: Shown, data: str, user: int = 0) -> None:

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from clawdbot.clock import Clock, until
-from clawdbot.testing.telegram.wire import Refusal
-from clawdbot.testing.telegram.world import Json
+from clawdbot.testing.telegram.wire import Json, Refusal
 
 LONGEST_POLL = 50.0
 """Seconds that the server holds a poll at most."""

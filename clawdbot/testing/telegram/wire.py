@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from clawdbot.chat import File
-from clawdbot.testing.telegram.world import Json
+
+Json = dict[str, Any]
+"""An object of the Bot API as it goes over the wire."""
 
 
 class Refusal(Exception):

@@ -7,9 +7,8 @@ from typing import Any
 
 from clawdbot.chat import File
 from clawdbot.clock import Clock
-
-Json = dict[str, Any]
-"""An object of the Bot API as it goes over the wire."""
+from clawdbot.testing.telegram.files import Files, Sent
+from clawdbot.testing.telegram.wire import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,11 @@ class Look:
     entities: tuple[Entity, ...] = ()
     keyboard: tuple[tuple[Button, ...], ...] = ()
     file: File | None = None
-    """A picture or document; ``text`` is its caption then."""
+    """A picture or document of the bot's; ``text`` is its caption then."""
+    sent: Sent | None = None
+    """What a person sent; ``text`` is its caption."""
+    number: int = 0
+    """The number of ``sent`` among the files."""
 
     @property
     def buttons(self) -> tuple[str, ...]:
@@ -94,6 +97,8 @@ class Shown:
     topic: int = 0
     reply_to: int = 0
     """The id of the message that it answers, 0 for none."""
+    album: str = ""
+    """The same for all messages of one album; empty outside of one."""
     deleted_at: float | None = None
 
     @property
@@ -115,7 +120,8 @@ class Shown:
         """As the Bot API's ``Message``."""
         look = self.look
         body: Json = {"message_id": self.id, "date": self.date, "chat": self.chat.json(), "from": self.author.json()}
-        label, entities = ("caption", "caption_entities") if look.file else ("text", "entities")
+        captioned = look.file or look.sent
+        label, entities = ("caption", "caption_entities") if captioned else ("text", "entities")
         if look.text:
             body[label] = look.text
         if look.entities:
@@ -123,6 +129,10 @@ class Shown:
         if look.file:
             name = look.file.name
             body["document"] = {"file_id": name, "file_unique_id": name, "file_name": name}
+        if look.sent:
+            body |= look.sent.json(look.number)
+        if self.album:
+            body["media_group_id"] = self.album
         if look.keyboard:
             rows = [[{"text": b.text, "callback_data": b.data} for b in row] for row in look.keyboard]
             body["reply_markup"] = {"inline_keyboard": rows}
@@ -209,11 +219,12 @@ class World:
         self.changed = changed
         self.chats: dict[int, Chat] = {}
         self.users: dict[int, User] = {}
+        self.files = Files(clock)
 
-    def post(self, chat: Chat, author: User, look: Look, topic: int = 0, reply_to: int = 0) -> Shown:
+    def post(self, chat: Chat, author: User, look: Look, topic: int = 0, reply_to: int = 0, album: str = "") -> Shown:
         """A new message. Ids count within a chat, so two chats have the same ones, as on Telegram."""
         date = int(self.clock.wall())
-        shown = Shown(len(chat.messages) + 1, chat, author, date, [look], topic, reply_to)
+        shown = Shown(len(chat.messages) + 1, chat, author, date, [look], topic, reply_to, album)
         chat.messages.append(shown)
         if author is self.bot:
             self.end_draft(chat)
