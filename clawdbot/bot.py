@@ -171,7 +171,7 @@ class Bot:
                 return
             finally:
                 durable.set()
-            self._albums.stored(message, kept and kept.reply)
+            self._albums.stored(message, kept.reply if kept else None)
             if kept is None:  # it was delivered a second time
                 return
             self._tell("question", message)
