@@ -1,5 +1,7 @@
 """What an adapter may be besides an `Adapter`, for whoever runs the bot. None has to be; the core asks each."""
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 
@@ -10,4 +12,37 @@ class Connects(Protocol):
     @property
     def connected(self) -> bool:
         """Whether they are heard just now."""
+        ...
+
+
+class Phase(StrEnum):
+    """What the engine is doing, as far as those who wait for it are concerned."""
+
+    LOADING = "loading"
+    """It is opened for the first time."""
+    READY = "ready"
+    RESTARTING = "restarting"
+    """It died, or could not be opened again."""
+    ASLEEP = "asleep"
+    """It was closed, since nobody needed it."""
+    WAKING = "waking"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the whole bot is doing, on all platforms together."""
+
+    engine: Phase
+    answering: int
+    """Answers that the model reads for or writes."""
+    waiting: int
+    """Questions that wait for that."""
+
+
+@runtime_checkable
+class ShowsLoad(Protocol):
+    """An adapter whose platform has a place where everybody sees what the bot is doing."""
+
+    def show_load(self, load: Load) -> None:
+        """Take the load, which is another than before; it is shown when the platform lets the adapter do so."""
         ...

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from clawdbot import words
+from clawdbot.abilities import Phase
 from clawdbot.albums import Albums
 from clawdbot.asking import turn_text
 from clawdbot.chat import Message, Reply, State
@@ -15,7 +16,7 @@ from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.draft import Draft, DraftJournal
 from clawdbot.engine.admission import Admission, Place, Standing
-from clawdbot.engine.host import EngineHost, Phase
+from clawdbot.engine.host import EngineHost
 from clawdbot.engine.protocol import Chunk, Engine, Request
 from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError, Unreadable

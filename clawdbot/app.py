@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from clawdbot.abilities import ShowsLoad
 from clawdbot.access import Access
 from clawdbot.albums import Albums
 from clawdbot.answering import Answering
@@ -24,6 +25,7 @@ from clawdbot.engine.reuse import Reuse
 from clawdbot.engine.sleeping import sleeping
 from clawdbot.errors import AdapterError, Unauthorized
 from clawdbot.gate import Gate
+from clawdbot.load import LoadTeller
 from clawdbot.observed import Observe
 from clawdbot.ops.meter import Meter
 from clawdbot.reading import Bounds, Reading
@@ -51,6 +53,7 @@ class App:
     admission: Admission
     budgets: Budgets
     meter: Meter
+    load: LoadTeller
     serving: set[str] = field(default_factory=set)
     """The names of the adapters that run; one that failed and waits to be started again does not."""
 
@@ -108,7 +111,7 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             longest_question=settings.sessions.max_question_chars,
             oldest_question=settings.sessions.max_age,
         )
-        app = App(bot, store, sessions, host, admission, budgets, meter)
+        app = App(bot, store, sessions, host, admission, budgets, meter, LoadTeller(sessions, admission, host, clock))
         async with asyncio.TaskGroup() as group:
             engine = group.create_task(host.run(), name="engine")
             try:
@@ -137,12 +140,13 @@ async def serve(
         for name, adapter in adapters.items()
     ]
     stopping = asyncio.create_task(stop.wait())
+    telling = asyncio.create_task(app.load.run([one for one in adapters.values() if isinstance(one, ShowsLoad)]))
     ends: tuple[asyncio.Future[Any], ...] = (stopping, asyncio.gather(*running, return_exceptions=True))
     try:
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         await app.sessions.drain(grace)
     finally:
-        for task in (stopping, *running):
+        for task in (stopping, telling, *running):
             task.cancel()
         outcomes = await asyncio.gather(*running, return_exceptions=True)
     failures = [outcome for outcome in outcomes if isinstance(outcome, Unauthorized)]

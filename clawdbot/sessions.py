@@ -122,6 +122,8 @@ class Sessions:
         """The same by platform and asker."""
         self._others: set[asyncio.Task[Any]] = set()
         """Everything else that the bot does on its own account."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when an answer has come or gone."""
         self.closing = False
         """Whether the bot is about to end: what is asked now is for the next start."""
 
@@ -165,6 +167,7 @@ class Sessions:
         self._here.setdefault(ticket.conversation, []).append(ticket)
         self._theirs.setdefault(_person(ticket.conversation, ticket.asker), []).append(ticket)
         task.add_done_callback(lambda _: self._leave(ticket))
+        self.on_change()
         return task
 
     def spawn(self, work: Work, apologise: Work | None = None) -> asyncio.Task[None]:
@@ -208,6 +211,7 @@ class Sessions:
         _take_out(self._theirs, _person(ticket.conversation, ticket.asker), ticket)
         if _take_out(self._here, ticket.conversation, ticket):
             self._turns.pop(ticket.conversation, None)
+        self.on_change()
 
 
 def _person(conversation: str, asker: int) -> tuple[str, int]:

@@ -16,7 +16,14 @@ import clawdbot
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "clawdbot"
 ADAPTERS = ROOT / "adapters"
-SEAMS = {"clawdbot.attached", "clawdbot.chat", "clawdbot.menu", "clawdbot.errors", "clawdbot.clock"}
+SEAMS = {
+    "clawdbot.abilities",
+    "clawdbot.attached",
+    "clawdbot.chat",
+    "clawdbot.menu",
+    "clawdbot.errors",
+    "clawdbot.clock",
+}
 """What an adapter may know of the core."""
 
 LONGEST_MODULE, LONGEST_FUNCTION = 350, 60

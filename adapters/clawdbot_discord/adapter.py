@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 
+from clawdbot.abilities import Load
 from clawdbot.chat import Conversation, Receive
 from clawdbot.clock import Clock, SystemClock
 from clawdbot.errors import AdapterError
@@ -59,11 +60,15 @@ class DiscordAdapter:
         """See `clawdbot.chat.CatchesUp`: Discord lists no private chats to a bot."""
         self._backlog.know(chat.chat for chat in reversed(chats))
 
+    def show_load(self, load: Load) -> None:
+        """See `clawdbot.abilities.ShowsLoad`."""
+        self._line.presence.want(load)
+
     async def _serve(self, session: Session, token: str) -> None:
         await session.login(token)
         self._line.client = session
         serving = [asyncio.create_task(session.connect()), asyncio.create_task(session.watch())]
-        works = (session.register(), session.keep_warm(), session.catch_up())
+        works = (session.register(), session.keep_warm(), session.catch_up(), session.show_presence())
         beside = [asyncio.create_task(work) for work in works]
         for task in beside:
             task.add_done_callback(_log_failure)

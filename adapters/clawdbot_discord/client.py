@@ -94,6 +94,11 @@ class Session(discord.Client):
         """Fetch what was said while no session listened."""
         await self._missed.run()
 
+    async def show_presence(self) -> None:
+        """Keep the line below the bot's name up to date."""
+        if self._settings.presence:
+            await self._line.presence.run(self._show_line)
+
     async def register(self) -> None:
         """Tell Discord about the slash commands, where it knows others."""
         guild = discord.Object(self._settings.command_guild) if self._settings.command_guild else None
@@ -106,6 +111,7 @@ class Session(discord.Client):
 
     async def on_connect(self) -> None:
         self._backlog.begin()
+        self._line.presence.begin()
         self._set_online(True)
         log.info("Discord: connected as %s (%d)", self.user, self._me)
         if self._settings.lookback:
@@ -118,6 +124,7 @@ class Session(discord.Client):
 
     async def on_resumed(self) -> None:
         self._set_online(True)
+        self._line.presence.begin()
 
     async def on_disconnect(self) -> None:
         self._set_online(False)
@@ -166,6 +173,12 @@ class Session(discord.Client):
     @property
     def _me(self) -> int:
         return self.user.id if self.user else 0
+
+    async def _show_line(self, text: str) -> None:
+        """Show ``text`` below the bot's name. Raises `DeliveryError`."""
+        await self._online.wait()
+        async with one_call(self._settings.call_timeout):
+            await self.change_presence(activity=discord.CustomActivity(name=text))
 
     def _set_online(self, online: bool) -> None:
         (self._online.set if online else self._online.clear)()

@@ -8,6 +8,7 @@ import discord
 from clawdbot.clock import Clock
 from clawdbot.errors import Forbidden, Gone, Unreachable
 from clawdbot_discord.places import Places
+from clawdbot_discord.presence import Presence
 from clawdbot_discord.settings import DiscordSettings
 from clawdbot_discord.translate import CLOSING, code_of, one_call
 from clawdbot_discord.wire import Crowded
@@ -20,6 +21,7 @@ class Line:
         self.settings = settings
         self.clock = clock
         self.places = Places()
+        self.presence = Presence(clock)
         self.client: discord.Client | None = None
         """The client that is logged in at present."""
 

@@ -34,6 +34,8 @@ class DiscordSettings(BaseModel):
 
     command_guild: int = 0
     """The guild that gets the slash commands at once; 0 registers them for everywhere."""
+    presence: bool = True
+    """Whether the line below the bot's name says how much it has to do."""
     typing_events: bool = False
     """Whether the bot is told when somebody starts to type; it then reads the conversation ahead."""
 

@@ -46,7 +46,7 @@ async def one_call(seconds: float) -> AsyncIterator[None]:
         if error.status == 401:
             raise Gone("The time in which the command could be answered is over.") from error
         raise Rejected(f"Discord refuses it: {error.text} ({error.status}, {error.code}).") from error
-    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, discord.ConnectionClosed) as error:
         raise Unreachable("Discord cannot be reached.") from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise Unsure("Discord did not answer.") from error

@@ -165,6 +165,8 @@ class Admission:
         """Tokens of long prompts read a second, as seen lately; None before the first."""
         self._aside: asyncio.Task[None] | None = None
         """What is done in spare time; it has no place, so `Line` never hears of it and nobody waits for it."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when somebody comes, enters, or goes."""
 
     @property
     def depth(self) -> "Depth":
@@ -243,6 +245,7 @@ class Admission:
         for ahead, wish in enumerate(self._line.order(self._clock.now())):
             self._waiting[wish.number][1](Standing(ahead, tokens / self._speed if self._speed else None))
             tokens += wish.cost
+        self.on_change()
 
 
 class Place:

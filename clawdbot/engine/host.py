@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from clawdbot.abilities import Phase
 from clawdbot.clock import Clock, first_of, until
 from clawdbot.engine.protocol import Engine, EngineInfo
 
@@ -43,19 +43,6 @@ class Sleeper(OpenedEngine, Protocol):
 
 
 OpenEngine = Callable[[], AbstractAsyncContextManager[OpenedEngine]]
-
-
-class Phase(StrEnum):
-    """What the engine is doing, as far as those who wait for it are concerned."""
-
-    LOADING = "loading"
-    """It is opened for the first time."""
-    READY = "ready"
-    RESTARTING = "restarting"
-    """It died, or could not be opened again."""
-    ASLEEP = "asleep"
-    """It was closed, since nobody needed it."""
-    WAKING = "waking"
 
 
 class EngineHost:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clawdbot.abilities import Connects
+from clawdbot.abilities import Connects, Phase
 from clawdbot.app import App
 from clawdbot.chat import Adapter
 from clawdbot.engine.admission import Depth
@@ -40,7 +40,8 @@ def read(app: App, adapters: Mapping[str, Adapter]) -> Readings:
     """The readings of ``app`` that serves ``adapters``. Call it in the event loop; it takes microseconds."""
     return Readings(
         closing=app.sessions.closing,
-        engine_ready=app.host.ready,
+        # One that sleeps is woken by the next question.
+        engine_ready=app.host.phase in (Phase.READY, Phase.ASLEEP, Phase.WAKING),
         engine=app.host.info,
         connected={name: name in app.serving and _hears(adapter) for name, adapter in adapters.items()},
         answers=len(app.sessions.tickets),

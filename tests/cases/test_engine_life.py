@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from clawdbot import words
+from clawdbot.abilities import Phase
 from clawdbot.chat import State
 from clawdbot.config import AnswerSettings, EngineSettings
-from clawdbot.engine.host import Phase
+from clawdbot.ops.readings import read
 from clawdbot.testing.engine import Script
 from clawdbot.testing.rig import Rig, question, slow
 
@@ -100,3 +101,13 @@ async def test_it_stays_awake_unless_that_is_wanted(rig: NewRig) -> None:
         await bot.advance(24 * 60 * MINUTE)
 
         assert bot.app.host.phase is Phase.READY
+
+
+async def test_a_bot_whose_engine_sleeps_is_ready(rig: NewRig) -> None:
+    """Whoever watches its readiness must not restart it every night."""
+    bot = rig(engine=SLEEPY)
+    async with bot.running():
+        await bot.advance(5 * MINUTE)
+
+        assert bot.app.host.phase is Phase.ASLEEP
+        assert read(bot.app, {}).troubles == []

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from clawdbot.engine.host import FIRST_PAUSE, LONGEST_PAUSE, EngineHost, Phase
+from clawdbot.abilities import Phase
+from clawdbot.engine.host import FIRST_PAUSE, LONGEST_PAUSE, EngineHost
 from clawdbot.errors import ConfigError, EngineUnavailable
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import ScriptedEngine

@@ -37,6 +37,8 @@ class Session:
     id: str
     intents: int
     sequence: int = 0
+    presences: list[tuple[float, str]] = field(default_factory=list)
+    """What the line below the bot's name has said, with the time of each change, seconds of `Clock.now`."""
     sent: deque[Json] = field(default_factory=lambda: deque(maxlen=REPLAYED))
     connection: "Connection | None" = None
 
@@ -94,6 +96,12 @@ class Gateway:
         self._sessions: dict[str, Session] = {}
         self._open: set[Connection] = set()
         self._count = itertools.count(1)
+
+    @property
+    def presences(self) -> list[tuple[float, str]]:
+        """Everything that the line below the bot's name has said in the latest session, and when."""
+        latest = list(self._sessions.values())[-1:]
+        return latest[0].presences if latest else []
 
     @property
     def connected(self) -> bool:
@@ -166,6 +174,8 @@ class Gateway:
                 connection.send(self.clock.now(), {"op": 11})
             case 2:
                 await self._identify(connection, frame["d"])
+            case 3:
+                self._present(connection, frame["d"])
             case 6:
                 self._resume(connection, frame["d"])
         self.changed()
@@ -191,6 +201,12 @@ class Gateway:
         }
         self._send(session, "READY", ready)
         self._send(session, "GUILD_CREATE", guild)
+
+    def _present(self, connection: Connection, data: Json) -> None:
+        for session in self._sessions.values():
+            if session.connection is connection:
+                said = [one.get("state") or one["name"] for one in data["activities"]]
+                session.presences.append((self.clock.now(), ", ".join(said)))
 
     def _resume(self, connection: Connection, data: Json) -> None:
         session = self._sessions.get(data["session_id"] or "")
