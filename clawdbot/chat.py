@@ -280,6 +280,16 @@ class CatchesUp(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Account:
+    """What a platform says about the bot."""
+
+    name: str
+    """By which people know it there."""
+    doubts: tuple[str, ...] = ()
+    """What is set there and may not be meant: sentences that say what to do."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plugin:
     """What an entry point of the group ``clawdbot.adapters`` names: a platform that can be configured."""
 
@@ -289,3 +299,10 @@ class Plugin:
     Where that is required and missing, the bot does not start; the field's ``description`` says how to get one."""
     build: Callable[[Any], Adapter]
     """Takes an instance of ``settings``. Must not block or connect."""
+    check_token: Callable[[Any], object] | None = None
+    """Takes an instance of ``settings``. Raises `Unauthorized` when its token cannot be one; asks nobody."""
+    account: Callable[[Any], Awaitable[Account]] | None = None
+    """Takes an instance of ``settings`` and asks the platform whose token that is, changing nothing.
+
+    Raises `Unauthorized`, `Unreachable` when there was no connection, `Unsure` when no answer came in time, or another
+    `DeliveryError`; no text of these holds the token."""

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 
+from pydantic import BaseModel
+
 from clawdbot.chat import Adapter, Plugin
 from clawdbot.config import AdapterTable, Settings
 from clawdbot.errors import ConfigError
@@ -22,14 +24,25 @@ def build(settings: Settings, known: Mapping[str, EntryPoint]) -> dict[str, Adap
 
     Raises `ConfigError`.
     """
+    check_access(settings, known)
+    return {name: build_one(name, table, known) for name, table in settings.adapters.items()}
+
+
+def check_access(settings: Settings, known: Mapping[str, EntryPoint]) -> None:
+    """Raise `ConfigError` when people are let in on a platform that there is not."""
     for name in settings.access:
         if name not in known:
             raise ConfigError(f"access.{name}", f"no such platform is installed; {nearest(name, known)}")
-    return {name: build_one(name, table, known) for name, table in settings.adapters.items()}
 
 
 def build_one(name: str, table: AdapterTable, known: Mapping[str, EntryPoint]) -> Adapter:
     """The adapter ``name``, with the settings of ``table``. Raises `ConfigError`."""
+    plugin, chosen = choose(name, table, known)
+    return plugin.build(chosen)
+
+
+def choose(name: str, table: AdapterTable, known: Mapping[str, EntryPoint]) -> tuple[Plugin, BaseModel]:
+    """The platform ``name`` and its own settings, made of ``table``. Raises `ConfigError`."""
     plugin = load(name, known, table.source)
     options = dict(table.options)
     token = plugin.settings.model_fields.get("token")
@@ -43,7 +56,7 @@ def build_one(name: str, table: AdapterTable, known: Mapping[str, EntryPoint]) -
             )
         if table.token is not None:
             options["token"] = table.token
-    return plugin.build(validate(plugin.settings, options, source=table.source, at=("adapters", name)))
+    return plugin, validate(plugin.settings, options, source=table.source, at=("adapters", name))
 
 
 def load(name: str, known: Mapping[str, EntryPoint], source: str) -> Plugin:

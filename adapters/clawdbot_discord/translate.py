@@ -67,15 +67,12 @@ def one_session() -> Iterator[None]:
     try:
         yield
     except discord.LoginFailure as error:
-        raise Unauthorized(_REFUSED) from error
+        raise Unauthorized(REFUSED) from error
     except discord.PrivilegedIntentsRequired as error:
-        raise Unauthorized(
-            "Discord lets the bot not read messages: switch on 'Message Content Intent' on the page Bot "
-            f"(Privileged Gateway Intents) of your application at {PORTAL}."
-        ) from error
+        raise Unauthorized(NO_CONTENT) from error
     except discord.ConnectionClosed as error:
         if error.code == _TOKEN_REFUSED:
-            raise Unauthorized(_REFUSED) from error
+            raise Unauthorized(REFUSED) from error
         raise AdapterError(f"Discord closed the connection for good (code {error.code}).") from error
     except (DeliveryError, discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
         raise AdapterError(f"Discord cannot be served: {error}") from error
@@ -85,7 +82,11 @@ def one_session() -> Iterator[None]:
         raise AdapterError(f"discord.py broke down: {error!r}") from error
 
 
-_REFUSED = (
+REFUSED = (
     "Discord refuses the token. Reset it on the page Bot of your application at "
     f"{PORTAL} and put the new one into CLAWDBOT_DISCORD_TOKEN."
+)
+NO_CONTENT = (
+    "Discord lets the bot not read messages: switch on 'Message Content Intent' on the page Bot (Privileged Gateway "
+    f"Intents) of your application at {PORTAL}."
 )

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import re
 from collections.abc import Awaitable, Container
 from functools import partial
 from typing import Any
@@ -27,17 +26,12 @@ from clawdbot_telegram.place import Place
 from clawdbot_telegram.polling import Inbox, PollRequest
 from clawdbot_telegram.render import Renderer
 from clawdbot_telegram.reply import TelegramReply
-from clawdbot_telegram.settings import TelegramSettings
+from clawdbot_telegram.settings import HOW_TO_GET_A_TOKEN, TelegramSettings
 from clawdbot_telegram.translate import seconds
 from clawdbot_telegram.updates import KINDS, STOPPED, understood
 
 logger = logging.getLogger(__name__)
 
-TOKEN = re.compile(r"\d+:[\w-]+")
-HOW_TO_GET_A_TOKEN = (
-    "Ask @BotFather on Telegram for one (/newbot, or /token for a bot that exists) and put it into the environment "
-    "variable CLAWDBOT_TELEGRAM_TOKEN."
-)
 CLOSING = 5.0
 """Seconds that taking leave of Telegram may last."""
 WARM = 4
@@ -64,7 +58,7 @@ class TelegramAdapter:
 
     async def run(self, receive: Receive) -> None:
         hush()
-        token = self._token()
+        token = self._settings.read_token()
         inbox = Inbox(lambda update, received_at: self._take(update, received_at, receive))
         poll = PollRequest(inbox, self._clock, **self._transport(connections=4))
         calls = HTTPXRequest(**self._transport(self._settings.connections))
@@ -103,12 +97,6 @@ class TelegramAdapter:
         if self._bot is None:
             raise Unreachable("Telegram is not connected.")
         return self._bot
-
-    def _token(self) -> str:
-        token = self._settings.token.get_secret_value()
-        if not TOKEN.fullmatch(token):
-            raise Unauthorized(f"This is no Telegram token: one is digits, a colon, letters. {HOW_TO_GET_A_TOKEN}")
-        return token
 
     def _transport(self, connections: int) -> dict[str, Any]:
         """The options of an HTTP client. Connections are kept, so that an answer costs one round trip and not three."""

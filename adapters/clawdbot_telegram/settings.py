@@ -15,8 +15,14 @@ from pydantic import (
 )
 
 from clawdbot.chat import Bucket, Drafts, Limits, Pace, Rate
+from clawdbot.errors import Unauthorized
 from clawdbot_telegram.render import Renderer
 
+TOKEN = re.compile(r"\d+:[\w-]+")
+HOW_TO_GET_A_TOKEN = (
+    "Ask @BotFather on Telegram for one (/newbot, or /token for a bot that exists) and put it into the environment "
+    "variable CLAWDBOT_TELEGRAM_TOKEN."
+)
 ADDRESS = r"^https?://\S+$"
 Rates = Annotated[tuple[tuple[PositiveInt, PositiveFloat], ...], Field(min_length=1)]
 Corners = Annotated[tuple[tuple[NonNegativeFloat, PositiveFloat], ...], Field(min_length=1)]
@@ -112,6 +118,13 @@ class TelegramSettings(Section):
     drafts: bool = False
     """Whether a growing answer in a private chat is a draft, which becomes a message at its end."""
     draft: DraftLimits = DraftLimits()
+
+    def read_token(self) -> str:
+        """The token. Raises `Unauthorized` with what to do when it cannot be one."""
+        token = self.token.get_secret_value()
+        if not TOKEN.fullmatch(token):
+            raise Unauthorized(f"This is no Telegram token: one is digits, a colon, letters. {HOW_TO_GET_A_TOKEN}")
+        return token
 
     def limits(self, chat: int, renderer: Renderer) -> Limits:
         """What Telegram allows in ``chat``: a person's number is positive, a group's negative."""

@@ -18,6 +18,8 @@ from clawdbot.testing.faults import Fault, Faults, Trouble
 
 PREFIX = "/api/v10"
 CROWDED, OLD_MESSAGE = 20028, 30046
+CONTENT_LIMITED = 1 << 19
+"""The flag of an application in few servers whose bot may read messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,16 @@ class Rest:
     """Answers discord.py's calls as Discord does."""
 
     def __init__(
-        self, world: World, interactions: Interactions, windows: Windows, faults: Faults, *, token: str, rtt: float
+        self,
+        world: World,
+        interactions: Interactions,
+        windows: Windows,
+        faults: Faults,
+        *,
+        token: str,
+        rtt: float,
+        message_content: bool,
+        public: bool,
     ) -> None:
         self.world = world
         self.interactions = interactions
@@ -67,6 +78,8 @@ class Rest:
         self.faults = faults
         self.token = token
         self.rtt = rtt
+        self.message_content = message_content
+        self.public = public
         self.calls: list[Call] = []
         self.changed: Callable[[], None] = lambda: None
         """Called after every call."""
@@ -171,10 +184,10 @@ class Rest:
             "name": bot.name,
             "icon": None,
             "description": "",
-            "bot_public": False,
+            "bot_public": self.public,
             "bot_require_code_grant": False,
             "verify_key": "",
-            "flags": 0,
+            "flags": CONTENT_LIMITED if self.message_content else 0,
             "owner": payloads.of_user(bot),
             "team": None,
             "rpc_origins": [],

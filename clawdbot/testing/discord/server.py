@@ -28,7 +28,7 @@ class SimDiscord:
     ``async with SimDiscord() as sim:`` serves on a free local port; point the bot at ``sim.rest_url`` and
     ``sim.gateway_url``. ``rtt`` is the round trip of every call in seconds: half of it passes before the call has its
     effect, and events travel for half of it too. A nonce is recognised for ``nonce_life`` seconds. There is one guild
-    with the channel ``sim.channel`` and one person, ``sim.user``.
+    with the channel ``sim.channel`` and one person, ``sim.user``. A ``public`` bot may be invited by anybody.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class SimDiscord:
         rtt: float = 0.0,
         token: str = TOKEN,
         message_content: bool = True,
+        public: bool = False,
         heartbeat: float = 41.25,
         nonce_life: float = NONCE_LIFE,
     ) -> None:
@@ -52,7 +53,16 @@ class SimDiscord:
         self.world.nonce_life = nonce_life
         self.interactions = Interactions(self.world)
         self.windows = Windows(rates or Rates())
-        self._rest = Rest(self.world, self.interactions, self.windows, self.faults, token=token, rtt=rtt)
+        self._rest = Rest(
+            self.world,
+            self.interactions,
+            self.windows,
+            self.faults,
+            token=token,
+            rtt=rtt,
+            message_content=message_content,
+            public=public,
+        )
         self._changed = asyncio.Event()
         self._runner: web.AppRunner | None = None
         self.gateway.bot = payloads.of_user(self.world.bot)
