@@ -285,8 +285,10 @@ class Account:
 
     name: str
     """By which people know it there."""
+    notes: tuple[str, ...] = ()
+    """What is good to know, as sentences."""
     doubts: tuple[str, ...] = ()
-    """What is set there and may not be meant: sentences that say what to do."""
+    """What is set there and is hardly meant: sentences that say what to do."""
 
 
 @dataclass(frozen=True, slots=True)

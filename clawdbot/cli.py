@@ -1,4 +1,4 @@
-"""The commands: ``clawdbot run``, ``chat``, ``model``, ``bench`` and ``tune``."""
+"""The commands: ``clawdbot run``, ``chat``, ``doctor``, ``model``, ``bench`` and ``tune``."""
 
 import asyncio
 import logging
@@ -19,6 +19,7 @@ from rich.logging import RichHandler
 from clawdbot import __version__, config, plugins
 from clawdbot.app import open_app, serve
 from clawdbot.bench.cli import bench
+from clawdbot.bench.options import JsonOption
 from clawdbot.bench.tune_cli import tune
 from clawdbot.chat import Event, Reply
 from clawdbot.clock import SystemClock, first_of
@@ -32,6 +33,7 @@ from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
 from clawdbot.latency import Timing, closing_line
 from clawdbot.observed import answers, unobserved
 from clawdbot.ops.watch import Watch
+from clawdbot.ops.doctor.cli import diagnose
 from clawdbot.threads import run_apart
 
 log = logging.getLogger(__name__)
@@ -130,6 +132,21 @@ def _talk(settings: Settings, once: str | None) -> None:
             await serve(app, adapters, clock, stop, 0.0, receive)
 
     _run(talk)
+
+
+@cli.command()
+def doctor(
+    config_file: ConfigOption = None,
+    json_file: JsonOption = None,
+    latency: Annotated[bool, typer.Option("--latency", help="Also ask the model one thing, and time it.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Ask nobody outside this machine.")] = False,
+) -> None:
+    """Look whether everything that the bot needs is there, and say what to do; exit code 1 when something is not."""
+    _log_to_stderr("error")
+    environ = dict(os.environ)
+    _hide_tokens(os.environ)
+    if not diagnose(config_file, json_file, environ, _opener if latency else None, online=not offline):
+        raise typer.Exit(1)
 
 
 @model_cli.command("fetch")

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 from clawdbot.errors import ConfigError
 from clawdbot.faults import validate
 from clawdbot.ops.guard import SHORTEST_TOKEN, is_loopback
-from clawdbot.tokens import misplaced, token_of, token_variable
+from clawdbot.tokens import misplaced, token_file, token_of, token_variable
 
 log = logging.getLogger(__name__)
 
@@ -156,6 +156,7 @@ class OpsSettings(Section):
     """0 is any that is free."""
     token: SecretStr | None = None
     """From the environment or ``token_file``; without one nobody but this machine reaches the server."""
+    token_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,8 @@ class AdapterTable:
     source: str
     options: Mapping[str, Any]
     token: SecretStr | None
+    token_file: Path | None = None
+    """The file that the table names for the token."""
 
 
 class Settings(Section):
@@ -235,7 +238,8 @@ def _ops(raw: Any, folder: Path, environ: Mapping[str, str], source: str) -> Ops
         raise ConfigError(source, misplaced("ops", "ops"))
     options = {key: value for key, value in raw.items() if key != "token_file"}
     token = token_of("ops", raw, key="ops", folder=folder, environ=environ, source=source)
-    found = validate(OpsSettings, options, source=source, at=("ops",)).model_copy(update={"token": token})
+    secret = {"token": token, "token_file": token_file(raw, folder)}
+    found = validate(OpsSettings, options, source=source, at=("ops",)).model_copy(update=secret)
     if token is None and not is_loopback(found.host):
         reason = "other machines reach the bot there, so a token has to be asked for. Put one of"
         where = (
@@ -272,4 +276,4 @@ def _adapter(
     """The environment comes before ``token_file``."""
     options = {key: value for key, value in table.items() if key not in ("enabled", "token_file")}
     token = token_of(name, table, key=f"adapters.{name}", folder=folder, environ=environ, source=source)
-    return AdapterTable(source, options, token)
+    return AdapterTable(source, options, token, token_file(table, folder))

@@ -34,12 +34,18 @@ def token_of(
     A relative path begins at ``folder``. Raises `ConfigError`.
     """
     token = environ.get(token_variable(name), "").strip()
-    file = table.get("token_file")
-    if file is not None and not isinstance(file, str):
+    if not isinstance(table.get("token_file", ""), str):
         raise ConfigError(source, f"{key}.token_file: it must be a path in quotes.")
-    if not token and file is not None:
-        token = _read(folder / Path(file).expanduser(), f"{key}.token_file", source)
+    path = token_file(table, folder)
+    if not token and path is not None:
+        token = _read(path, f"{key}.token_file", source)
     return SecretStr(token) if token else None
+
+
+def token_file(table: Mapping[str, Any], folder: Path) -> Path | None:
+    """The file that ``table`` names for a token; a relative path begins at ``folder``."""
+    file = table.get("token_file")
+    return None if file is None else folder / Path(file).expanduser()
 
 
 def _read(path: Path, key: str, source: str) -> str:

@@ -49,4 +49,4 @@ def _account(application: dict[str, object]) -> Account:
     flags = application["flags"]
     if isinstance(flags, int) and not flags & CONTENT:
         raise Unauthorized(NO_CONTENT)
-    return Account(str(application["name"]), (PUBLIC,) if application["bot_public"] else ())
+    return Account(str(application["name"]), doubts=(PUBLIC,) if application["bot_public"] else ())

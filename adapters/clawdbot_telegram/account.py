@@ -36,4 +36,4 @@ async def account(settings: TelegramSettings, patience: float = 5.0) -> Account:
 
 def _account(me: User) -> Account:
     reads_groups = not me.can_join_groups or me.can_read_all_group_messages
-    return Account(f"@{me.username}", () if reads_groups else (PRIVACY,))
+    return Account(f"@{me.username}", notes=() if reads_groups else (PRIVACY,))

