@@ -32,8 +32,8 @@ from clawdbot.engine.vllm import VllmEngine, open_vllm
 from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
 from clawdbot.latency import Timing, closing_line
 from clawdbot.observed import answers, unobserved
-from clawdbot.ops.watch import Watch
 from clawdbot.ops.doctor.cli import diagnose
+from clawdbot.ops.watch import Watch
 from clawdbot.threads import run_apart
 
 log = logging.getLogger(__name__)

@@ -71,7 +71,9 @@ def address(about: str, ops: OpsSettings) -> Finding:
     told = f"It listens on {ops.host}, port {ops.port}, and {guard}."
     if is_loopback(ops.host):
         return ok(about, f"{told} This machine alone reaches it.")
-    return warn(about, told, "Others may read what goes over the wire: put a proxy with TLS in front of it, or use 127.0.0.1.")
+    return warn(
+        about, told, "Others may read what goes over the wire: put a proxy with TLS in front of it, or use 127.0.0.1."
+    )
 
 
 def _counted(number: int, word: str) -> str:
