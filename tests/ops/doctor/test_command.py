@@ -46,7 +46,7 @@ def doctor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, loggers: None) -> Do
     monkeypatch.setattr(checks, "survey", lambda: Survey("0.32.0", True, ("max_model_len",)))
 
     def doctor(*arguments: str) -> Result:
-        return CliRunner().invoke(cli.cli, ["doctor", *arguments])
+        return CliRunner().invoke(cli.cli, ["doctor", *arguments], catch_exceptions=False)
 
     return doctor
 
@@ -153,7 +153,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
     instead: list[BaseException] = []
 
     @asynccontextmanager
-    async def opened(*chosen: Any) -> AsyncIterator[ScriptedEngine]:
+    async def opened(*chosen: Any, **more: Any) -> AsyncIterator[ScriptedEngine]:
         if instead:
             raise instead[0]
         yield ScriptedEngine(echo, SystemClock())
