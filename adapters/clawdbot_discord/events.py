@@ -5,6 +5,7 @@ import re
 import discord
 
 from clawdbot.chat import Conversation, Message, Person, Quoted
+from clawdbot_discord.attachments import attached, beside
 
 PLATFORM = "discord"
 _TALK = (discord.MessageType.default, discord.MessageType.reply)
@@ -43,10 +44,12 @@ def question(message: discord.Message, bot: int, received_at: float) -> Message:
         id=message_id(message.channel.id, message.id),
         conversation=conversation(message.channel.id, guild),
         author=person(message.author),
-        text=without_mentions(message.content, bot, _own_roles(message, bot)),
+        text=without_mentions(_text(message), bot, _own_roles(message, bot)),
         received_at=received_at,
         sent_at=message.created_at.timestamp(),
         quoted=quoted(message, bot),
+        files=attached(message),
+        beside=beside(message),
     )
 
 
@@ -63,6 +66,11 @@ def without_mentions(text: str, bot: int, roles: tuple[int, ...] = ()) -> str:
     """``text`` without the mentions of the bot and its roles."""
     marks = "|".join([f"<@!?{bot}>", *(f"<@&{role}>" for role in roles)])
     return re.sub(rf"[ \t]*(?:{marks})[ \t]*", " ", text).strip()
+
+
+def _text(message: discord.Message) -> str:
+    """What it says; of a forwarded message, which has no text of its own, what that one says."""
+    return message.content or "\n".join(forwarded.content for forwarded in message.message_snapshots)
 
 
 def _own_roles(message: discord.Message, bot: int) -> tuple[int, ...]:

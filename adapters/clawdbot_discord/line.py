@@ -26,13 +26,16 @@ class Line:
         """The client that is logged in at present."""
 
     @asynccontextmanager
-    async def call(self, channel: int) -> AsyncIterator[discord.Client]:
-        """Around one call in ``channel``. Raises `DeliveryError`, where it is known to be refused without a call."""
+    async def call(self, channel: int, seconds: float | None = None) -> AsyncIterator[discord.Client]:
+        """Around one call in ``channel``, given up after ``seconds``, or as long as the settings say.
+
+        Raises `DeliveryError`, where it is known to be refused without a call.
+        """
         self.places.check(channel, self.clock.now())
         if self.client is None:
             raise Unreachable("There is no connection to Discord at present.")
         try:
-            async with one_call(self.settings.call_timeout):
+            async with one_call(seconds or self.settings.call_timeout):
                 yield self.client
         except Crowded as refusal:
             self.places.crowd(channel, self.clock.now() + refusal.retry_after)

@@ -7,8 +7,10 @@ from typing import Any
 import discord
 from discord.http import handle_message_parameters
 
+from clawdbot.attached import Attachment
 from clawdbot.chat import Frame, Limits
 from clawdbot.errors import Forbidden, Unreachable, Unsure
+from clawdbot_discord.attachments import load
 from clawdbot_discord.controls import controls
 from clawdbot_discord.landed import Sought, landed
 from clawdbot_discord.line import Line
@@ -31,7 +33,7 @@ class _Doubt:
 class ChannelReply:
     """A `Reply` in a channel, a thread or a private chat, to the message ``question`` (0: to none in particular).
 
-    ``taken_up``: an earlier process may have sent parts of it.
+    It is `Fetching`, too. ``taken_up``: an earlier process may have sent parts of it.
     """
 
     def __init__(self, line: Line, channel: int, question: int = 0, *, taken_up: bool = False) -> None:
@@ -66,6 +68,9 @@ class ChannelReply:
     async def typing(self) -> None:
         async with self._line.call(self._channel) as client:
             await client.get_partial_messageable(self._channel).typing()
+
+    async def fetch(self, file: Attachment) -> bytes:
+        return await load(self._line, file.ref)
 
     async def _post(self, frame: Frame, key: str) -> discord.Message:
         """Post a message whether or not it may point at the question. Raises `DeliveryError`."""

@@ -59,6 +59,8 @@ class DiscordSettings(BaseModel):
     """For how long Discord certainly knows a message that is sent again; it says "a few minutes"."""
     call_timeout: PositiveFloat = 20.0
     """How long a call may go without an answer."""
+    download_timeout: PositiveFloat = 60.0
+    """How long loading a file may take that somebody has sent."""
     keep_warm: NonNegativeFloat = 50.0
     """Time between small calls that keep connections open, so that a first word costs one round trip; 0 for none."""
     identify_delay: NonNegativeFloat = 5.0

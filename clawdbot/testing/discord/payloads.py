@@ -1,6 +1,7 @@
 """The JSON that Discord sends for the things it knows (pure)."""
 
 from datetime import UTC, datetime
+from mimetypes import guess_type
 from typing import Any
 
 from clawdbot.testing.discord.records import Channel, Interaction, Post, User
@@ -106,7 +107,9 @@ def of_channel(channel: Channel, members: tuple[User, ...] = ()) -> Json:
     }
 
 
-def of_post(post: Post, channel: Channel, *, mentions: tuple[User, ...], roles: tuple[int, ...], wall: float) -> Json:
+def of_post(
+    post: Post, channel: Channel, *, mentions: tuple[User, ...], roles: tuple[int, ...], wall: float, files: list[Json]
+) -> Json:
     """A message object as it is kept: without its nonce. ``wall``: when it was posted, seconds since the epoch."""
     look = post.now
     flags = EPHEMERAL * (post.only_for is not None) | LOADING * look.thinking | NO_PREVIEWS * (not look.previews)
@@ -121,7 +124,7 @@ def of_post(post: Post, channel: Channel, *, mentions: tuple[User, ...], roles: 
         "mention_everyone": "everyone" in look.pinged,
         "mentions": [of_user(user) for user in mentions],
         "mention_roles": [str(role) for role in roles],
-        "attachments": [_of_file(post.id, number, *file) for number, file in enumerate(look.files)],
+        "attachments": files,
         "embeds": [],
         "pinned": False,
         "type": 19 if post.replies_to else 0,
@@ -132,7 +135,7 @@ def of_post(post: Post, channel: Channel, *, mentions: tuple[User, ...], roles: 
         body["message_reference"] = {"channel_id": str(channel.id), "message_id": str(post.replies_to)}
         if channel.guild:
             body["message_reference"]["guild_id"] = str(channel.guild)
-    return body
+    return body | dict(look.more)
 
 
 def of_interaction(interaction: Interaction, application: int, channel: Channel, who: Json, data: Json) -> Json:
@@ -168,9 +171,11 @@ def of_callback(interaction: Interaction, kind: int, message: Json | None) -> Js
     return {"interaction": about, "resource": {"type": kind, "message": message}}
 
 
-def _of_file(post: int, number: int, name: str, data: bytes) -> Json:
-    url = f"https://cdn.discordapp.com/attachments/{post}/{number}/{name}"
-    return {"id": str(number + 1), "filename": name, "size": len(data), "url": url, "proxy_url": url}
+def of_file(number: int, name: str, data: bytes, url: str) -> Json:
+    """A file of a message, the first is ``number`` 1; Discord tells its type by how its name ends."""
+    media, _ = guess_type(name)
+    typed = {"content_type": f"{media}; charset=utf-8" if media.startswith("text/") else media} if media else {}
+    return {"id": str(number), "filename": name, "size": len(data), "url": url, "proxy_url": url, **typed}
 
 
 def _of_row(buttons: tuple[str, ...]) -> Json:

@@ -1,6 +1,8 @@
 """What a simulated Discord remembers: who is there, what they would have seen, what the bot called."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class Shown:
     buttons: tuple[str, ...] = ()
     """The ``custom_id`` of every button that could be pressed."""
     files: tuple[tuple[str, bytes], ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the message object that are not simulated: people do more than is here, with stickers and polls."""
     pinged: tuple[str, ...] = ()
     """Who got a notification by it: "everyone", "user 5", "role 7"."""
     previews: bool = True
@@ -121,7 +125,7 @@ class Call:
     at: float
     """When it arrived, seconds of the platform's clock."""
     name: str
-    """Method and kind of thing: "POST message", "PATCH message", "POST typing", "PATCH answer"."""
+    """Method and kind of thing: "POST message", "PATCH message", "POST typing", "PATCH answer", "GET file"."""
     place: str
     """The channel's number or the interaction's token."""
     status: int

@@ -102,6 +102,7 @@ class Rest:
             *(Route("PUT", scope, "PUT commands", self._register) for scope in scopes),
             Route("GET", channel, "GET channel", self._channel),
             Route("GET", channel + "/messages", "GET messages", self._history),
+            Route("GET", channel + "/messages/{message:\\d+}", "GET message", self._message),
             Route("POST", channel + "/messages", "POST message", self._send, "sends"),
             Route("PATCH", channel + "/messages/{message:\\d+}", "PATCH message", self._edit, "edits"),
             Route("POST", channel + "/typing", "POST typing", self._typing, "typing"),
@@ -216,6 +217,12 @@ class Rest:
         posts = [post for post in channel.screen if after < post.id < before and not channel.history_hidden]
         posts = posts[:count] if after else posts[-count:]
         return Answer([self.world.message_json(channel, post) for post in reversed(posts)])
+
+    def _message(self, asked: Asked) -> Answer:
+        channel = self.world.channel(int(asked.at["channel"]))
+        if channel.history_hidden:
+            raise Refusal(403, 50013, "Missing Permissions")
+        return Answer(self.world.message_json(channel, self.world.post(channel, int(asked.at["message"]))))
 
     def _send(self, asked: Asked) -> Answer:
         channel = self.world.channel(int(asked.at["channel"]))

@@ -1,7 +1,7 @@
 """SimDiscord: the simulated Discord as one local server, with a person's side to play."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -9,6 +9,7 @@ from aiohttp import web
 
 from clawdbot.clock import Clock, SystemClock
 from clawdbot.testing.discord import payloads
+from clawdbot.testing.discord.cdn import Cdn
 from clawdbot.testing.discord.gateway import MESSAGE_CONTENT, Gateway
 from clawdbot.testing.discord.interactions import Interactions
 from clawdbot.testing.discord.payloads import Json
@@ -65,6 +66,7 @@ class SimDiscord:
         )
         self._changed = asyncio.Event()
         self._runner: web.AppRunner | None = None
+        self.cdn = Cdn(self.world, self.faults, rtt, self._rest.calls, self._changed.set)
         self.gateway.bot = payloads.of_user(self.world.bot)
         self.gateway.guild = self.world.guild_json
         self.gateway.changed = self._rest.changed = self._changed.set
@@ -77,10 +79,12 @@ class SimDiscord:
         app = web.Application(client_max_size=32 << 20)
         app.router.add_get("/gateway/", self.gateway.serve)
         self._rest.install(app)
+        self.cdn.install(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         port = self._runner.addresses[0][1]
+        self.cdn.base = f"http://127.0.0.1:{port}"
         self.rest_url = f"http://127.0.0.1:{port}{PREFIX}"
         self.gateway_url = self.gateway.url = f"ws://127.0.0.1:{port}/gateway/"
         return self
@@ -143,10 +147,16 @@ class SimDiscord:
         user: User | None = None,
         mention_bot: bool = True,
         reply_to: Post | None = None,
+        files: Mapping[str, bytes] | None = None,
+        more: Json | None = None,
     ) -> Post:
-        """A person writes; in a guild with a mention of the bot before the text, unless told otherwise."""
+        """A person writes; in a guild with a mention of the bot before the text, unless told otherwise.
+
+        ``files`` are attached, by name; ``more`` are fields of the message object that are not simulated.
+        """
         mentioned = f"<@{self.bot.id}> {text}" if mention_bot and channel.guild else text
-        return self.world.write(user or self.user, channel, mentioned, reply_to.id if reply_to else None)
+        answered = reply_to.id if reply_to else None
+        return self.world.write(user or self.user, channel, mentioned, answered, tuple((files or {}).items()), more)
 
     def edit_question(self, post: Post, text: str) -> None:
         """The author changes what they wrote; the mention of the bot has to be in ``text`` again."""

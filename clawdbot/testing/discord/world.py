@@ -22,6 +22,7 @@ OLD = 3600.0
 Emit = Callable[[str, Json, Channel | None], None]
 """Tells the gateway about an event: its name, its data, where it happened (None: everywhere)."""
 Files = Sequence[tuple[str, bytes]]
+Address = Callable[[Post, int, str], str]
 
 
 class Refusal(Exception):
@@ -47,6 +48,8 @@ class World:
         self.users: dict[int, User] = {self.bot.id: self.bot}
         self.channels: dict[int, Channel] = {}
         self.nonce_life = NONCE_LIFE
+        self.address: Address = lambda post, number, name: ""
+        """Where a file of a message can be loaded, by the message, the file's number and its name."""
 
     def new_id(self) -> int:
         return payloads.snowflake(self.clock.wall(), next(self._count))
@@ -91,10 +94,18 @@ class World:
             raise Refusal(404, 10008, "Unknown Message")
         return post
 
-    def write(self, author: User, channel: Channel, text: str, replies_to: int | None = None) -> Post:
-        """A person, or another bot, posts ``text``."""
-        post = Post(self.new_id(), channel.id, author, [self._look(text, (), None, replies_to)], replies_to=replies_to)
-        return self._announce(channel, post)
+    def write(
+        self,
+        author: User,
+        channel: Channel,
+        text: str,
+        replies_to: int | None = None,
+        files: Files = (),
+        more: Json | None = None,
+    ) -> Post:
+        """A person, or another bot, posts ``text``, with ``files`` and with ``more`` fields of the message object."""
+        look = replace(self._look(text, files, None, replies_to), more=more or {})
+        return self._announce(channel, Post(self.new_id(), channel.id, author, [look], replies_to=replies_to))
 
     def create(self, channel: Channel, body: Json, files: Files, only_for: int | None = None) -> tuple[Post, bool]:
         """The bot posts a message; and whether its nonce was known, so that nothing is posted. Raises `Refusal`."""
@@ -143,7 +154,7 @@ class World:
 
     def rewrite(self, channel: Channel, post: Post, text: str) -> Post:
         """A person edits their own message."""
-        return self.show(channel, post, self._look(text, (), None, None))
+        return self.show(channel, post, self._look(text, post.now.files, None, None))
 
     def remove(self, channel: Channel, post: Post) -> None:
         """Delete ``post``."""
@@ -155,7 +166,11 @@ class World:
         """``post`` as Discord sends it, with the message that it replies to."""
         mentions = tuple(user for user in self.users.values() if f"<@{user.id}>" in post.text)
         roles = (self.bot_role,) if f"<@&{self.bot_role}>" in post.text else ()
-        body = payloads.of_post(post, channel, mentions=mentions, roles=roles, wall=_posted_at(post))
+        files = [
+            payloads.of_file(number, name, data, self.address(post, number, name))
+            for number, (name, data) in enumerate(post.now.files, 1)
+        ]
+        body = payloads.of_post(post, channel, mentions=mentions, roles=roles, wall=_posted_at(post), files=files)
         if nested and post.replies_to:
             answered = channel.posts.get(post.replies_to)
             body["referenced_message"] = None
