@@ -33,7 +33,7 @@ from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
 from clawdbot.latency import Timing, closing_line
 from clawdbot.observed import answers, unobserved
 from clawdbot.ops.doctor.cli import diagnose
-from clawdbot.ops.watch import Watch
+from clawdbot.ops.watch import Watch, wanted
 from clawdbot.threads import run_apart
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ def run(config_file: ConfigOption = None) -> None:
     clock = SystemClock()
 
     async def serve_platforms(stop: asyncio.Event) -> None:
-        if not settings.ops.enabled:
+        if not wanted(settings.ops, adapters):
             async with open_app(settings, _opener(settings), clock, unobserved) as app:
                 await serve(app, adapters, clock, stop, settings.sessions.drain)
             return

@@ -238,7 +238,7 @@ class TestExample:
 
         settings = read(file, everything.replace("enabled = false", "enabled = true"))
 
-        assert set(plugins.build(settings, plugins.installed())) == {"discord", "telegram", "console"}
+        assert set(plugins.build(settings, plugins.installed())) == {"discord", "telegram", "console", "web"}
 
 
 def _defaults() -> list[tuple[str, Any]]:

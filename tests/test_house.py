@@ -23,6 +23,7 @@ SEAMS = {
     "clawdbot.menu",
     "clawdbot.errors",
     "clawdbot.clock",
+    "clawdbot.hosted",
 }
 """What an adapter may know of the core."""
 

@@ -95,6 +95,11 @@ class _Ledger:
         turns = (rate.seconds / Urgency.GROWING.places(rate) for rate in self.rates)
         return last + self.streams * max(turns, default=0.0)
 
+    def room(self, now: float) -> "Room":
+        ages = (now - rate.seconds for rate in self.rates)
+        calls = tuple(len(self.stamps) - bisect_right(self.stamps, age) + self.under_way for age in ages)
+        return Room(self.rates, calls, max(0.0, self.closed_until - now))
+
     def forget(self, now: float) -> None:
         longest = max((rate.seconds for rate in self.rates), default=0.0)
         del self.stamps[: bisect_right(self.stamps, now - longest)]
@@ -102,6 +107,17 @@ class _Ledger:
     def idle(self, now: float) -> bool:
         self.forget(now)
         return not (self.stamps or self.under_way or self.streams) and self.closed_until <= now
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How full a bucket is."""
+
+    rates: tuple[Rate, ...]
+    calls: tuple[int, ...]
+    """Those within the window of each rate, calls under way included."""
+    closed: float
+    """Seconds for which the platform wants no further ones; 0 when it takes them."""
 
 
 class Budgets:
@@ -155,6 +171,10 @@ class Budgets:
     def closed_until(self, bucket: Bucket) -> float:
         """Until when the platform has asked to leave ``bucket`` alone; in the past when it has not."""
         return self._ledger(bucket).closed_until
+
+    def rooms(self, now: float) -> dict[str, Room]:
+        """How full each bucket is that is in use, by its key."""
+        return {key: ledger.room(now) for key, ledger in self._ledgers.items() if not ledger.idle(now)}
 
     def join(self, buckets: Iterable[Bucket]) -> None:
         """Count one more growing reply that spends from ``buckets``; `leave` ends it."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 COOKIE = "clawdbot"
+"""What the cookie's name begins with."""
 SHORTEST_TOKEN = 16
 """Characters; what is shorter can be guessed."""
 
@@ -32,7 +33,7 @@ class Asking:
     origin: str
     authorization: str
     cookie: str
-    """The value of `COOKIE`."""
+    """The value of the server's own."""
 
 
 @dataclass(frozen=True, slots=True)

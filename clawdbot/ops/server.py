@@ -27,6 +27,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
+    "Server": "ClawdBot",
 }
 
 LEAVE = 0.5
@@ -40,8 +41,13 @@ def asking(request: web.Request) -> Asking:
         headers.get("Host", ""),
         headers.get("Origin", ""),
         headers.get("Authorization", ""),
-        request.cookies.get(COOKIE, ""),
+        request.cookies.get(cookie_of(request), ""),
     )
+
+
+def cookie_of(request: web.Request) -> str:
+    """The cookie's name: a browser sends those of all ports of a host, and two bots may have one each."""
+    return f"{COOKIE}-{request.url.port}"
 
 
 def guarded(guard: Guard, open_paths: frozenset[str] = OPEN) -> web.Application:

@@ -6,20 +6,27 @@ import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from typing import Any
 
 from clawdbot.app import App
 from clawdbot.chat import Adapter
 from clawdbot.clock import Clock
 from clawdbot.config import OpsSettings
+from clawdbot.hosted import Hosted
 from clawdbot.observed import Fact
 from clawdbot.ops.guard import Guard
 from clawdbot.ops.health import PATHS, Health
+from clawdbot.ops.look import KEPT, Look
 from clawdbot.ops.metrics import Metrics
 from clawdbot.ops.readings import read
 from clawdbot.ops.server import OPEN, guarded, serving
+from clawdbot.ops.site import OPEN_PATHS, Site
 from clawdbot.ops.watching import ErrorTally, watch_loop
 
 log = logging.getLogger(__name__)
+
+DAY = 86_400.0
+"""Seconds: so far back the page knows answers of former runs."""
 
 
 class Watch:
@@ -29,10 +36,12 @@ class Watch:
         self._settings = settings
         self._clock = clock
         self._metrics = Metrics()
+        self._look = Look()
 
     def observe(self, fact: Fact) -> None:
         """Take a fact of the core."""
         self._metrics.observe(fact)
+        self._look.observe(fact)
 
     @asynccontextmanager
     async def open(self, app: App, adapters: Mapping[str, Adapter]) -> AsyncIterator[str]:
@@ -43,16 +52,28 @@ class Watch:
         settings, token = self._settings, self._settings.token
         guard = Guard(token.get_secret_value() if token else None, secrets.token_urlsafe())
         health = Health(self._metrics, app.meter, partial(read, app, adapters))
-        web = guarded(guard, OPEN if token else OPEN | PATHS)
-        web.add_routes(health.routes())
+        hosted = [adapter for adapter in adapters.values() if isinstance(adapter, Hosted)]
+        site = Site(guard, self._look, partial(self._now, app, adapters), self._clock, hosted)
+        web = guarded(guard, OPEN_PATHS | OPEN | (frozenset() if token else PATHS))
+        web.add_routes([*health.routes(), *site.routes()])
+        self._look.recall(await app.store.timings(self._clock.wall() - DAY, KEPT))
         with tallied(self._metrics):
             looking = asyncio.create_task(watch_loop(self._clock, self._metrics.lagged))
             try:
                 async with serving(web, settings.host, settings.port) as address:
-                    log.info("health and metrics at %s", address)
+                    log.info("the bot's page: %s/", address)
                     yield address
             finally:
                 looking.cancel()
+
+    async def _now(self, app: App, adapters: Mapping[str, Adapter]) -> dict[str, Any]:
+        rooms = app.budgets.rooms(self._clock.now())
+        return self._look.now(read(app, adapters), await asyncio.to_thread(app.meter.read), rooms)
+
+
+def wanted(settings: OpsSettings, adapters: Mapping[str, Adapter]) -> bool:
+    """Whether there has to be a server: because the settings say so, or for people who come by its page."""
+    return settings.enabled or any(isinstance(adapter, Hosted) for adapter in adapters.values())
 
 
 @contextmanager

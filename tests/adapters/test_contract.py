@@ -21,6 +21,8 @@ from clawdbot_discord import DiscordAdapter, DiscordSettings
 from clawdbot_discord.controls import CONTROLS
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
 
+from .web_harness import on_a_page
+
 Platform = Callable[[], AbstractAsyncContextManager[Harness]]
 
 
@@ -153,7 +155,11 @@ async def console() -> AsyncIterator[Harness]:
     yield ConsoleHarness()
 
 
-PLATFORMS: tuple[Platform, ...] = (memory, console, discord, telegram)
+def page() -> AbstractAsyncContextManager[Harness]:
+    return on_a_page()
+
+
+PLATFORMS: tuple[Platform, ...] = (memory, console, discord, telegram, page)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
