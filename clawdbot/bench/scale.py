@@ -30,6 +30,8 @@ SCRIPTS = 64
 """Different answers: each is given to many conversations."""
 READS_AT_ONCE = replace(INFO, step_budget=INFO.context)
 """An engine that takes any prompt in one step: its tokenizer has a token for every byte, but none shall be long."""
+STEP = 0.01
+"""Seconds of one step of the engine."""
 TICK = 0.01
 """Seconds between two looks at the loop's punctuality."""
 MIB = 2**20
@@ -100,7 +102,7 @@ async def measure(crowd: Crowd, script: Sequence[Script]) -> Scale:
     """Let the crowd talk to the bot, which answers question ``n`` by the script ``n`` modulo their number."""
     clock = SystemClock()
     engine = ScriptedEngine(
-        lambda request: script[asked(request.prompt) % len(script)], clock, READS_AT_ONCE, merges=True
+        lambda request: script[asked(request.prompt) % len(script)], clock, READS_AT_ONCE, step=STEP
     )
     square = Square(crowd, clock)
     async with _serving(engine, square, crowd, clock) as app:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from math import ceil
 
 from clawdbot.clock import Clock
 from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Role, Usage
@@ -58,8 +59,9 @@ class ScriptedEngine:
     """An `Engine` without a model: ``script`` makes the answer from the request.
 
     ``requests`` are those that it was asked; ``running`` and ``aborted`` hold ids. `die` is what happens when the core
-    process is killed. ``merges``: whether a reader who comes late gets all tokens that were due together, as vLLM hands
-    them over; else each comes alone. With ``can_sleep`` it is a `Sleeper`, and ``naps`` counts how often it slept.
+    process is killed. ``step``: seconds of one step, at whose end all come that are due, those of one answer together,
+    as vLLM's do; 0 lets each token come alone at its own time. With ``can_sleep`` it is a `Sleeper`, and ``naps``
+    counts how often it slept.
     """
 
     def __init__(
@@ -68,13 +70,15 @@ class ScriptedEngine:
         clock: Clock,
         info: EngineInfo = INFO,
         *,
-        merges: bool = False,
+        step: float = 0.0,
         can_sleep: bool = False,
     ) -> None:
         self._script = script
         self._clock = clock
         self._info = info
-        self._merges = merges
+        self._step = step
+        self._steps: dict[int, asyncio.Event] = {}
+        """The ends of the steps that somebody waits for, by their numbers."""
         self._tokenizer = CharacterTokenizer()
         self._dead = asyncio.Event()
         self.can_sleep = can_sleep
@@ -150,7 +154,7 @@ class ScriptedEngine:
                 # Counted from the start, so that late wake-ups do not add up.
                 await self._until(first + number * script.gap)
             held.append(token)
-            if not (self._merges and script.gap and self._clock.now() >= first + (number + 1) * script.gap):
+            if not (self._step and self._clock.now() >= first + (number + 1) * script.gap):
                 yield _chunk(held)
                 held = []
         if held:
@@ -169,7 +173,7 @@ class ScriptedEngine:
         self._waiting.add(task)
         try:
             if not self._dead.is_set():
-                await self._clock.sleep(when - self._clock.now())
+                await (self._end_of_step(when) if self._step else self._clock.sleep(when - self._clock.now()))
         except asyncio.CancelledError:
             # As with asyncio.timeout: what `die` cancelled goes on with an error, what others cancelled is cancelled.
             if not self._dead.is_set() or task.uncancel() > 0:
@@ -178,6 +182,14 @@ class ScriptedEngine:
             self._waiting.discard(task)
         if self._dead.is_set():
             raise EngineDead("The scripted engine was told to die.")
+
+    async def _end_of_step(self, when: float) -> None:
+        """Wait for the first end of a step at ``when`` or later, with one alarm for all who do."""
+        number = ceil(when / self._step)
+        if number not in self._steps:
+            self._steps[number] = asyncio.Event()
+            self._clock.alarm(number * self._step - self._clock.now(), lambda: self._steps.pop(number).set())
+        await self._steps[number].wait()
 
 
 def _chunk(tokens: Sequence[str]) -> Chunk:
