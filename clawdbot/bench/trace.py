@@ -16,6 +16,8 @@ _WORDS = tuple(
 )
 _TOKEN = re.compile(r" ?[^\W_]{1,7}|\n+| +|[^\w\s]{1,2}|_")
 _QUESTION = re.compile(r"Question (\d+):")
+TAIL = 256
+"""Tokens of a prompt's end in which the question is looked for first."""
 _END = ("\n\n", "The", " end")
 """The last tokens of every answer: the last thing that comes is something that a reader sees."""
 
@@ -71,11 +73,13 @@ def draw(*, chats: int, rounds: int, spread: float, tokens: int, first: float, r
 
 def asked(prompt: Sequence[int]) -> int:
     """The number of the question that a prompt of `CharacterTokenizer` ends with. Raises LookupError without one."""
-    text = "".join(chr(token) for token in prompt if token > 0)
-    numbers = _QUESTION.findall(text)
-    if not numbers:
-        raise LookupError(f"no question of the trace in {text[-80:]!r}")
-    return int(numbers[-1])
+    text = ""
+    # Nearly always it is at the very end; only a begun answer that goes on may have it far before that.
+    for tail in (prompt[-TAIL:], prompt):
+        text = "".join(chr(token) for token in tail if token > 0)
+        if numbers := _QUESTION.findall(text):
+            return int(numbers[-1])
+    raise LookupError(f"no question of the trace in {text[-80:]!r}")
 
 
 def answer_tokens(random: Random, count: int) -> tuple[str, ...]:

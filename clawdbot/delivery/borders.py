@@ -41,25 +41,23 @@ def best_border(text: str, size: int, place: Place) -> int:
     The last border of the best kind in the latter half. Looks at no more than one character behind them, so that a
     text gets the same borders however it grew.
     """
-    best: dict[int, int] = {}
-    last = 0
-    for at, kind in _borders(text[: size + 1], place):
-        if at > size:
-            continue
-        last = max(last, at)
-        if at >= size * FULL:
-            best[kind] = at
-    return best[min(best)] if best else last or whole(text, size)
+    window = text[: size + 1]
+    # Those inside of lines are of the worst kinds and by far the most: they are looked for where there is no other.
+    for inside in (False, True):
+        borders = [(at, kind) for at, kind in _borders(window, place, inside=inside) if at <= size]
+        if best := {kind: at for at, kind in borders if at >= size * FULL}:
+            return best[min(best)]
+    return max((at for at, _ in borders), default=0) or whole(text, size)
 
 
-def _borders(window: str, place: Place) -> Iterator[tuple[int, int]]:
-    """Positions behind which a piece may end, each with its kind."""
+def _borders(window: str, place: Place, *, inside: bool) -> Iterator[tuple[int, int]]:
+    """Positions behind which a piece may end, each with its kind; with or without those inside of lines."""
     at = 0
     heading = False
     every = lines(window)
     for number, line in enumerate(every):
         after = place.after(line)
-        if place.fence is None and after.fence is None:
+        if inside and place.fence is None and after.fence is None:
             yield from _inside(line, window, at)
         at += len(line)
         heading = bool(_HEADING.match(line)) or (heading and not line.strip())
