@@ -196,7 +196,8 @@ class Store:
         def keep(connection: sqlite3.Connection) -> Kept | None:
             if connection.execute(_REMEMBER, (message.conversation.platform, message.id, now)).rowcount == 0:
                 return None
-            connection.execute(_RESET_IDLE, (key, now - self._idle_reset))
+            if self._idle_reset < inf:
+                connection.execute(_RESET_IDLE, (key, now - self._idle_reset))
             known = quoted and quoted.post and connection.execute(_ENDS_WITH, (key, quoted.post)).fetchone()
             kept = replace(question, message=replace(message, quoted=None)) if known else question
             reply = connection.execute(_ASK, question_row(kept, received_at)).lastrowid
