@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from clawdbot.menu import Suggest
+
 
 @runtime_checkable
 class Connects(Protocol):
@@ -45,4 +47,13 @@ class ShowsLoad(Protocol):
 
     def show_load(self, load: Load) -> None:
         """Take the load, which is another than before; it is shown when the platform lets the adapter do so."""
+        ...
+
+
+@runtime_checkable
+class Suggests(Protocol):
+    """An adapter whose platform offers arguments of commands while they are typed."""
+
+    def suggest_by(self, suggest: Suggest) -> None:
+        """Take what knows the suggestions; called before `run`."""
         ...

@@ -26,7 +26,7 @@ from clawdbot.observed import Failed, Observe
 from clawdbot.reading import Reading
 from clawdbot.sessions import Sessions, Ticket, survived
 from clawdbot.store import Answer, Store
-from clawdbot.style import Style
+from clawdbot.style import Styles
 from clawdbot.together import together
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Answering:
         reuse: Reuse,
         budgets: Budgets,
         clock: Clock,
-        style: Style,
+        styles: Styles,
         reading: Reading,
         albums: Albums,
         observe: Observe,
@@ -73,7 +73,8 @@ class Answering:
         self._reuse = reuse
         self._budgets = budgets
         self._clock = clock
-        self._style = style
+        self._styles = styles
+        self._style = styles.default
         self._reading = reading
         self._albums = albums
         self._observe = observe
@@ -121,7 +122,8 @@ class Answering:
                 live.wait(_in_line(Standing(ahead - 1, None)))  # the first of them is not in line, it is answered
                 if self._host.ready and not asked.message.files:
                     # What is too long for any prompt need not wait to be told so.
-                    await self._style.compose(await self._host.engine(), [], turn_text(asked.message))
+                    style = self._styles.of(asked.ticket.conversation)
+                    await style.compose(await self._host.engine(), [], turn_text(asked.message))
             asked = await self._in_turn(asked, live, stack)
             live.wait("")
             await self._write(draft, asked, live)
@@ -176,16 +178,17 @@ class Answering:
 
     async def _generate(self, engine: Engine, draft: Draft, asked: Asked, live: LiveReply) -> None:
         message, conversation = asked.message, asked.message.conversation.key
+        style = self._styles.of(conversation)
         begun = await _tokens_of(draft.begun, engine)
         draft.model, draft.tokens = engine.info.model, begun
         history = await self._store.history(conversation, draft.model, before=asked.number)
-        made = await self._style.compose(engine, history, turn_text(message), message.files)
+        made = await style.compose(engine, history, turn_text(message), message.files)
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
         prompt = [*made.tokens, *begun]
         async with self._place(engine, prompt, message, live) as place:
             live.wait("")
             draft.admitted = self._clock.now()
-            request = Request(f"{key_of(message)}-{draft.admitted:.6f}", prompt, self._style.sampling_after(len(begun)))
+            request = Request(f"{key_of(message)}-{draft.admitted:.6f}", prompt, style.sampling_after(len(begun)))
             try:
                 await self._listen(engine.generate(request), place, draft, live)
             finally:

@@ -4,8 +4,9 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from clawdbot.abilities import ShowsLoad
@@ -14,9 +15,10 @@ from clawdbot.albums import Albums
 from clawdbot.answering import Answering
 from clawdbot.bot import Bot
 from clawdbot.chat import Adapter, Receive
+from clawdbot.choices import Choice
 from clawdbot.clock import Clock
 from clawdbot.commands import Commands
-from clawdbot.config import Settings
+from clawdbot.config import DEFAULT_PERSONA, Persona, Settings
 from clawdbot.delivery.pace import Budgets
 from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.host import EngineHost, OpenEngine
@@ -30,8 +32,8 @@ from clawdbot.observed import Observe
 from clawdbot.ops.meter import Meter
 from clawdbot.reading import Bounds, Reading
 from clawdbot.sessions import Capacity, Sessions
-from clawdbot.store import Store, open_store
-from clawdbot.style import Style
+from clawdbot.store import ChoiceBook, Store, open_store
+from clawdbot.style import Style, Styles
 from clawdbot.warming import Warming
 
 log = logging.getLogger(__name__)
@@ -66,15 +68,13 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
     of the block as an exception group.
     """
     async with AsyncExitStack() as stack:
-        keep = settings.store.keep_days or float("inf")
-        idle = settings.sessions.idle_reset * 3600.0 or float("inf")
-        opened = open_store(settings.store.path, clock, keep_days=keep, idle_reset=idle)
-        store = await stack.enter_async_context(opened)
+        store = await stack.enter_async_context(_store(settings, clock))
         gate = Gate(Access(settings.access), settings.quota, store.access, clock)
         await gate.open()
         sessions = Sessions(_capacity(settings), clock)
-        style, admission, reuse = _style(settings), Admission(_policy(settings), clock), Reuse()
-        warming = Warming(store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, style=style)
+        admission, reuse = Admission(_policy(settings), clock), Reuse()
+        styles, models = await _choices(settings, store.choices)
+        warming = Warming(store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, styles=styles)
         sleep_after = 60 * settings.engine.sleep_after or None
         if sleep_after is not None:
             open_engine = await stack.enter_async_context(sleeping(open_engine))
@@ -90,16 +90,19 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             reuse=reuse,
             budgets=budgets,
             clock=clock,
-            style=style,
+            styles=styles,
             reading=reading,
             albums=albums,
             observe=observe,
+        )
+        commands = Commands(
+            store=store, gate=gate, host=host, sessions=sessions, clock=clock, meter=meter, styles=styles, models=models
         )
         bot = Bot(
             store=store,
             sessions=sessions,
             gate=gate,
-            commands=Commands(store=store, gate=gate, host=host, sessions=sessions, clock=clock, meter=meter),
+            commands=commands,
             answering=answering,
             reading=reading,
             albums=albums,
@@ -197,11 +200,41 @@ def _policy(settings: Settings) -> Policy:
     return Policy(settings.sessions.concurrent, settings.engine.max_long_prefills, settings.sessions.patience)
 
 
-def _style(settings: Settings) -> Style:
+def _store(settings: Settings, clock: Clock) -> AbstractAsyncContextManager[Store]:
+    keep = settings.store.keep_days or float("inf")
+    idle = settings.sessions.idle_reset * 3600.0 or float("inf")
+    return open_store(settings.store.path, clock, keep_days=keep, idle_reset=idle)
+
+
+async def _choices(settings: Settings, book: ChoiceBook) -> tuple[Styles, Choice]:
+    """What conversations can choose: personas, and models; there is one model now, called as the settings call it."""
+    described = {name: persona.about for name, persona in settings.personas.items()}
+    model = settings.engine.model
+    # Of a folder the last part will do: where it lies is nobody's business.
+    name = Path(model).name if model.startswith((".", "/", "~")) else model
+    personas = Choice("persona", {DEFAULT_PERSONA: "", **described}, book)
+    models = Choice("model", {name: ""}, book)
+    await personas.open()
+    await models.open()
+    return Styles(personas, _styles(settings)), models
+
+
+def _styles(settings: Settings) -> dict[str, Style]:
+    """By persona, the default first."""
+    answers = settings.answers
+    usual = Persona(system_prompt=answers.system_prompt)
+    return {name: _style(settings, persona) for name, persona in {DEFAULT_PERSONA: usual, **settings.personas}.items()}
+
+
+def _style(settings: Settings, persona: Persona) -> Style:
     answers = settings.answers
     return Style(
-        system_prompt=answers.system_prompt,
-        sampling=Sampling(answers.max_tokens, answers.temperature, answers.top_p),
+        system_prompt=persona.system_prompt,
+        sampling=Sampling(
+            answers.max_tokens if persona.max_tokens is None else persona.max_tokens,
+            answers.temperature if persona.temperature is None else persona.temperature,
+            answers.top_p if persona.top_p is None else persona.top_p,
+        ),
         history_share=answers.history_share,
         most_messages=answers.max_messages,
         footer=answers.footer,

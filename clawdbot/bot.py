@@ -7,10 +7,23 @@ from functools import partial
 from typing import assert_never
 
 from clawdbot import words
+from clawdbot.abilities import Suggests
 from clawdbot.access import Reason
 from clawdbot.albums import Albums
 from clawdbot.answering import Answering, Asked
-from clawdbot.chat import Adapter, CatchesUp, Deleted, Edited, Event, Message, Person, Pressed, Reply, Typing
+from clawdbot.chat import (
+    Adapter,
+    CatchesUp,
+    Conversation,
+    Deleted,
+    Edited,
+    Event,
+    Message,
+    Person,
+    Pressed,
+    Reply,
+    Typing,
+)
 from clawdbot.clock import Clock
 from clawdbot.commands import Commands, Said, argument, called, may_stop
 from clawdbot.delivery.pace import Budgets
@@ -103,7 +116,13 @@ class Bot:
         for platform, served in adapters.items():
             if isinstance(served, CatchesUp):
                 served.catch_up(await self._store.private_chats(platform))
+            if isinstance(served, Suggests):
+                served.suggest_by(self._suggest)
         await self._resuming.recover(adapters)
+
+    def _suggest(self, command: str, where: Conversation, by: Person) -> Sequence[str]:
+        """A `clawdbot.menu.Suggest`."""
+        return self._commands.suggestions(command) if self._gate.decide(by, where).allowed else ()
 
     async def _take(self, message: Message, reply: Reply) -> None:
         """Decide what a message is; returns when it is durable and its answer is under way."""

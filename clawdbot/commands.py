@@ -2,13 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clawdbot import words
 from clawdbot.audit import LENGTH, audit
 from clawdbot.chart import draw
 from clawdbot.chat import File, Message
+from clawdbot.choices import Choice
+from clawdbot.choosing import listed, may_choose, unknown
 from clawdbot.clock import Clock
 from clawdbot.engine.host import EngineHost
 from clawdbot.gate import Gate
@@ -18,6 +20,8 @@ from clawdbot.pairing import LIFE
 from clawdbot.report import own, report
 from clawdbot.sessions import Sessions, Ticket
 from clawdbot.store import Store
+from clawdbot.style import Styles
+from clawdbot.usage import measured, usage
 
 HOUR, DAY = 3600.0, 86_400.0
 OWN = 10
@@ -56,7 +60,16 @@ class Commands:
     """What the commands do, and what they need for it."""
 
     def __init__(
-        self, *, store: Store, gate: Gate, host: EngineHost, sessions: Sessions, clock: Clock, meter: Meter
+        self,
+        *,
+        store: Store,
+        gate: Gate,
+        host: EngineHost,
+        sessions: Sessions,
+        clock: Clock,
+        meter: Meter,
+        styles: Styles,
+        models: Choice,
     ) -> None:
         self._store = store
         self._gate = gate
@@ -64,6 +77,8 @@ class Commands:
         self._sessions = sessions
         self._clock = clock
         self._meter = meter
+        self._choices = {choice.kind: choice for choice in (styles.personas, models)}
+        self._styles = styles
 
     async def run(self, name: str, message: Message, *, admin: bool) -> Said:
         """Run the command ``name`` of ``message``."""
@@ -100,6 +115,37 @@ class Commands:
         for ticket in theirs:
             ticket.stop()
         return Said(words.STOPPED if theirs else words.NOTHING_TO_STOP, private=True)
+
+    def suggestions(self, name: str) -> Sequence[str]:
+        """What may stand behind the name of a command."""
+        return tuple(self._choices[name].options) if name in self._choices else ()
+
+    async def persona(self, message: Message, admin: bool) -> Said:
+        """Show the personas, or choose one for the conversation."""
+        return await self._choose(self._choices["persona"], message, admin=admin)
+
+    async def model(self, message: Message, admin: bool) -> Said:
+        """Show the models, or choose one for the conversation."""
+        return await self._choose(self._choices["model"], message, admin=admin)
+
+    async def usage(self, message: Message, admin: bool) -> Said:
+        """Show what the author has used, and how long the conversation is."""
+        key = message.conversation.key
+        used, quota = await self._gate.used(message)
+        size = await measured(key, self._store, self._host, self._styles.of(key))
+        return Said(usage(used, quota, size), private=True)
+
+    async def _choose(self, choice: Choice, message: Message, *, admin: bool) -> Said:
+        where, wanted = message.conversation, argument(message.text)
+        if not wanted:
+            return Said(listed(choice, where, admin=admin), private=True)
+        if not may_choose(where, admin=admin):
+            await self._gate.note_refused(message.author, where, f"/{choice.kind}")
+            return Said(words.ADMINS_CHOOSE, private=True)
+        if (name := choice.find(wanted)) is None:
+            return Said(unknown(choice), private=True)
+        await choice.choose(where.key, name)
+        return Said(words.CHOSEN.format(kind=choice.kind, name=name))
 
     async def latency(self, message: Message, admin: bool) -> Said:
         """Show the times of the last hour and day, with a chart when there are any; or the author's own ("me")."""
@@ -151,6 +197,9 @@ class Commands:
 TABLE: Mapping[str, Callable[[Commands, Message, bool], Awaitable[Said]]] = {
     "new": Commands.new,
     "stop": Commands.stop,
+    "persona": Commands.persona,
+    "model": Commands.model,
+    "usage": Commands.usage,
     "help": Commands.help,
     "latency": Commands.latency,
     "allow": Commands.allow,

@@ -1,6 +1,7 @@
 """Settings: one TOML file and the bots' tokens from the environment, read once into frozen, typed values."""
 
 import logging
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from clawdbot.errors import ConfigError
 from clawdbot.faults import validate
@@ -18,6 +19,8 @@ from clawdbot.tokens import misplaced, token_file, token_of, token_variable
 log = logging.getLogger(__name__)
 
 FILE = "config.toml"
+DEFAULT_PERSONA = "default"
+"""The name of the persona that ``[answers]`` describes."""
 
 
 def _numeric_id(value: Any) -> int:
@@ -29,8 +32,17 @@ def _numeric_id(value: Any) -> int:
     )
 
 
+def _persona_name(name: str) -> str:
+    if name == DEFAULT_PERSONA:
+        raise ValueError("that is what [answers] describes; give it another name.")
+    if re.fullmatch(r"[a-z0-9_-]{1,32}", name):
+        return name
+    raise ValueError('a name is made of small letters, digits, "-" and "_", 32 at most.')
+
+
 Id = Annotated[int, BeforeValidator(_numeric_id)]
 Ids = Annotated[frozenset[Id], Field(strict=False)]
+PersonaName = Annotated[str, AfterValidator(_persona_name)]
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -76,6 +88,17 @@ class AnswerSettings(Section):
     """Files that may come with one question."""
     max_file_bytes: Count = 1_000_000
     """The most that a file of text may have."""
+
+
+class Persona(Section):
+    """``[personas.NAME]``: another way to answer, for conversations that choose it; what is left out is as usual."""
+
+    system_prompt: str
+    about: str = ""
+    """What people are told about it, in a few words."""
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, gt=0, le=1)
+    max_tokens: Count | None = None
 
 
 class SessionSettings(Section):
@@ -175,6 +198,7 @@ class Settings(Section):
 
     engine: EngineSettings = EngineSettings()
     answers: AnswerSettings = AnswerSettings()
+    personas: Mapping[PersonaName, Persona] = {}
     sessions: SessionSettings = SessionSettings()
     access: Mapping[str, Allowed] = {}
     quota: Quota = Quota()

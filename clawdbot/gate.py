@@ -12,7 +12,7 @@ from clawdbot.clock import Clock
 from clawdbot.config import Quota
 from clawdbot.errors import StoreError
 from clawdbot.pairing import LIFE, MOST_TRIES_OF_ALL, MOST_TRIES_OF_ONE, TRIES_WINDOW, digest, find, new_code
-from clawdbot.quota import DAY, Reached, begin, reached
+from clawdbot.quota import DAY, Reached, Used, begin, reached
 from clawdbot.store import AccessBook, Decision, Entry
 
 log = logging.getLogger(__name__)
@@ -73,6 +73,12 @@ class Gate:
         turn = self._counting.get(key) or self._counting.setdefault(key, asyncio.Lock())
         async with turn:
             yield reached(self._quota, await self._book.used(*key), self._clock.wall())
+
+    async def used(self, message: Message) -> tuple[Used, Quota]:
+        """What the author has had in this hour and day, and what they may have. Raises `StoreError`."""
+        platform, author = message.conversation.platform, message.author
+        quota = Quota() if self.is_admin(platform, author) else self._quota
+        return await self._book.used(platform, author.id), quota
 
     async def first_notice(self, message: Message, over: Reached) -> bool:
         """Keep that the author has reached a limit; whether it is for the first time in its window."""

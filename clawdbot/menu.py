@@ -1,6 +1,12 @@
 """What people can ask of the bot itself: the one table behind every platform's menu and /help."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from clawdbot.chat import Conversation, Person
+
+Suggest = Callable[[str, Conversation, Person], Sequence[str]]
+"""What somebody could mean as the argument of the command of that name, in a place; nothing for who may not talk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +20,8 @@ class Command:
     admins_only: bool = False
     argument: str = ""
     """What may be said behind the name, in a word, such as "code"; "" where nothing is looked at."""
+    suggested: bool = False
+    """Whether the bot has suggestions (`Suggest`) for the argument while it is typed."""
     choices: tuple[str, ...] = ()
     """All that can be meant by the argument; empty where it may be anything."""
     everybody: str = ""
@@ -27,6 +35,9 @@ class Command:
 COMMANDS = (
     Command("new", "Start a new conversation"),
     Command("stop", "Stop the answer that is being written"),
+    Command("persona", "Show who answers here, or choose another one", argument="name", suggested=True),
+    Command("model", "Show which model answers here, or choose another one", argument="name", suggested=True),
+    Command("usage", "Show what you have used, and how long this conversation is"),
     Command("help", "Say what this bot can do"),
     Command(
         "latency",
@@ -42,3 +53,8 @@ COMMANDS = (
     Command("audit", "Show who was let in or refused (for admins)", admins_only=True),
 )
 """In the order of the menus. What they do is in `clawdbot.commands`."""
+
+
+def nothing(command: str, where: Conversation, by: Person) -> Sequence[str]:
+    """A `Suggest` that knows nothing."""
+    return ()

@@ -1,9 +1,10 @@
 """How answers are made: what every prompt begins with, and how tokens are chosen."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clawdbot.attached import Attachment
+from clawdbot.choices import Choice
 from clawdbot.engine.protocol import Engine, Sampling
 from clawdbot.errors import PromptTooLong
 from clawdbot.prompt import Prompt, compose, room
@@ -43,3 +44,17 @@ class Style:
             return await compose(engine.tokenizer, self.system_prompt, history, question, within)
         except PromptTooLong as error:
             raise PromptTooLong(error.tokens, error.limit, parts) from error
+
+
+class Styles:
+    """The style of each conversation, by the persona that it has."""
+
+    def __init__(self, personas: Choice, styles: Mapping[str, Style]) -> None:
+        """``styles``: by the names of ``personas``, the default first."""
+        self.personas = personas
+        self._styles = styles
+        self.default = next(iter(styles.values()))
+
+    def of(self, conversation: str) -> Style:
+        """The one in which ``conversation`` (a `Conversation.key`) is answered."""
+        return self._styles[self.personas.of(conversation)]

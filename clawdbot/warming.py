@@ -18,7 +18,7 @@ from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import EngineError, StoreError
 from clawdbot.sessions import Sessions, guarded
 from clawdbot.store import Store
-from clawdbot.style import Style
+from clawdbot.style import Styles
 
 log = logging.getLogger(__name__)
 
@@ -32,14 +32,14 @@ class Warming:
     """Reads ahead what every prompt begins with, and the history where somebody types; one prompt at a time."""
 
     def __init__(
-        self, *, store: Store, sessions: Sessions, admission: Admission, reuse: Reuse, clock: Clock, style: Style
+        self, *, store: Store, sessions: Sessions, admission: Admission, reuse: Reuse, clock: Clock, styles: Styles
     ) -> None:
         self._store = store
         self._sessions = sessions
         self._admission = admission
         self._reuse = reuse
         self._clock = clock
-        self._style = style
+        self._styles = styles
         self._engine: Engine | None = None
         """The engine while it is open, unless it keeps nothing that it has read."""
         self._reading: asyncio.Task[None] | None = None
@@ -79,10 +79,11 @@ class Warming:
 
     async def _read_opening(self, engine: Engine) -> None:
         """Read what every prompt begins with."""
-        if not self._style.system_prompt:
+        style = self._styles.default
+        if not style.system_prompt:
             return
         try:
-            made = await self._style.compose(engine, [], "")
+            made = await style.compose(engine, [], "")
             # The cache keeps whole blocks alone; a system prompt that fills none gains nothing.
             opening = made.tokens[: made.beginning - made.beginning % engine.info.cache_block]
             if opening and await self._read(engine, "the opening", opening):
@@ -96,7 +97,7 @@ class Warming:
             history = await self._store.history(conversation, engine.info.model)
             if not history:
                 return
-            made = await self._style.compose(engine, history, "")
+            made = await self._styles.of(conversation).compose(engine, history, "")
             beginning = made.tokens[: made.beginning]
             if self._is_warm(engine, conversation, beginning):
                 return

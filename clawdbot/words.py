@@ -48,6 +48,13 @@ NOTHING_TO_STOP = "There is nothing to stop."
 ADMINS_ONLY = "That is not for everybody."
 UNKNOWN_COMMAND = "I do not know /{name}. /help lists what I know."
 
+CHOSEN_HERE = "The {kind} here is {name}."
+NO_OTHER = "There is no other {kind}."
+HOW_TO_CHOOSE = "/{kind} and a name chooses another one for this conversation."
+ADMINS_CHOOSE = "In a conversation of several people only admins choose."
+NO_SUCH_CHOICE = "There is no such {kind}. I know: {names}."
+CHOSEN = "From now on the {kind} here is {name}."
+
 FAILED = "Sorry, something went wrong. Please try again."
 EMPTY = "*(The model gave no answer.)*"
 STOPPED_MARK = "*(stopped)*"

@@ -51,7 +51,7 @@ async def test_help_lists_what_the_asker_may_use(rig: NewRig) -> None:
         await bot.idle()
 
     mine = [line.split(":")[0] for line in user.screen.texts[0].splitlines()]
-    assert mine == ["/new", "/stop", "/help", "/latency me"]
+    assert mine == ["/new", "/stop", "/persona", "/model", "/usage", "/help", "/latency me"]
     assert "/latency: " in admin.screen.texts[0]
     assert user.screen.frames[0].private
 

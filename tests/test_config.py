@@ -197,6 +197,21 @@ class TestFaults:
         assert "only a number" in fault
         assert "Developer Mode" in fault
 
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("[personas.default]\nsystem_prompt = 'x'", "that is what [answers] describes; give it another name."),
+            ("[personas.'Big Bird']\nsystem_prompt = 'x'", "a name is made of small letters, digits,"),
+            ("[personas.owl]\nabout = 'x'", "personas.owl.system_prompt is missing."),
+            ("[personas.owl]\nsystem_prompt = 'x'\nmodel = 'y'", "personas.owl.model is not a known setting;"),
+        ],
+    )
+    def test_a_persona_has_a_name_of_its_own_and_a_system_prompt(self, file: Path, text: str, said: str) -> None:
+        (fault,) = faults(file, text)
+
+        assert said in fault
+        assert fault.startswith("personas.")
+
     def test_broken_toml_names_line_and_column(self, file: Path) -> None:
         (fault,) = faults(file, "[answers]\nmax_tokens = \n")
 

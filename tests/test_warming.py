@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from clawdbot.chat import Conversation, Person, Typing
+from clawdbot.choices import Choice
 from clawdbot.config import AnswerSettings
 from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.host import FIRST_PAUSE
@@ -16,7 +17,7 @@ from clawdbot.engine.protocol import Request, Sampling
 from clawdbot.engine.reuse import Reuse
 from clawdbot.sessions import Capacity, Sessions
 from clawdbot.store import open_store
-from clawdbot.style import Style
+from clawdbot.style import Style, Styles
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import INFO, Script, ScriptedEngine, opened
 from clawdbot.testing.memory import MemoryReply
@@ -138,6 +139,7 @@ async def test_a_question_that_comes_first_reads_it_for_all(rig: NewRig) -> None
 @pytest.fixture
 async def warming(clock: ManualClock, tmp_path: Path) -> AsyncIterator[Warming]:
     """Without a bot around it."""
+    style = Style(KIND.system_prompt, Sampling(10), history_share=0.5, most_messages=8)
     async with open_store(tmp_path / "clawdbot.sqlite3", clock) as store:
         yield Warming(
             store=store,
@@ -145,7 +147,7 @@ async def warming(clock: ManualClock, tmp_path: Path) -> AsyncIterator[Warming]:
             admission=Admission(Policy(1, 1, 1.0), clock),
             reuse=Reuse(),
             clock=clock,
-            style=Style(KIND.system_prompt, Sampling(10), history_share=0.5, most_messages=8),
+            styles=Styles(Choice("persona", {"default": ""}, store.choices), {"default": style}),
         )
 
 

@@ -9,6 +9,7 @@ from clawdbot.abilities import Load
 from clawdbot.chat import Conversation, Receive
 from clawdbot.clock import Clock, SystemClock
 from clawdbot.errors import AdapterError
+from clawdbot.menu import Suggest, nothing
 from clawdbot_discord.backlog import Backlog
 from clawdbot_discord.client import Session
 from clawdbot_discord.line import Line
@@ -23,7 +24,7 @@ FAREWELL = 5.0
 
 
 class DiscordAdapter:
-    """An `Adapter` for Discord that also `CatchesUp`.
+    """An `Adapter` for Discord that also `CatchesUp` and `Suggests`.
 
     Every `run` builds a new client: discord.py's own cannot be used again, and dies when its first handshake fails.
     """
@@ -32,12 +33,13 @@ class DiscordAdapter:
         self._settings = settings
         self._line = Line(settings, clock or SystemClock())
         self._backlog = Backlog()
+        self._suggest: Suggest = nothing
         self._session: Session | None = None
         """The one that runs."""
 
     async def run(self, receive: Receive) -> None:
         token = self._settings.read_token()
-        session = self._session = Session(receive, self._line, self._backlog)
+        session = self._session = Session(receive, self._line, self._backlog, self._suggest)
         try:
             with one_session():
                 await self._serve(session, token)
@@ -63,6 +65,10 @@ class DiscordAdapter:
     def show_load(self, load: Load) -> None:
         """See `clawdbot.abilities.ShowsLoad`."""
         self._line.presence.want(load)
+
+    def suggest_by(self, suggest: Suggest) -> None:
+        """See `clawdbot.abilities.Suggests`."""
+        self._suggest = suggest
 
     async def _serve(self, session: Session, token: str) -> None:
         await session.login(token)

@@ -14,6 +14,7 @@ from discord.http import Route
 from clawdbot.chat import Conversation, Deleted, Edited, Event, Message, Person, Pressed, Receive, Reply, Typing
 from clawdbot.clock import until
 from clawdbot.errors import AdapterError, DeliveryError
+from clawdbot.menu import Suggest, nothing
 from clawdbot_discord import events, slash
 from clawdbot_discord.backlog import Backlog, Gap
 from clawdbot_discord.command import CommandReply
@@ -43,7 +44,7 @@ class Session(discord.Client):
     ``backlog`` outlives it: what was said while no session could be resumed is fetched over REST.
     """
 
-    def __init__(self, receive: Receive, line: Line, backlog: Backlog) -> None:
+    def __init__(self, receive: Receive, line: Line, backlog: Backlog, suggest: Suggest = nothing) -> None:
         settings = line.settings
         # discord.py warns at every start that voice needs further packages; nothing here speaks.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
@@ -57,7 +58,7 @@ class Session(discord.Client):
         # discord.py offers no way to pass an HTTP client in; the two attributes are all that hold one by now.
         self.http = self._connection.http = http_for(self.loop, settings.api_url, settings.gateway_url)
         self.tree = app_commands.CommandTree(self)
-        slash.fill(self.tree, self._called)
+        slash.fill(self.tree, self._called, suggest)
         self._receive = receive
         self._settings = settings
         self._clock = line.clock

@@ -15,6 +15,7 @@ from clawdbot.clock import Clock
 from clawdbot.errors import StoreError
 from clawdbot.latency import Timing
 from clawdbot.store.access import AccessBook
+from clawdbot.store.choices import ChoiceBook
 from clawdbot.store.database import Database, open_database
 from clawdbot.store.records import (
     ASKED,
@@ -81,11 +82,13 @@ _RESET = """
 INSERT INTO conversation (key, first_turn) SELECT ?, 2 * (coalesce(max(id), 0) + 1) FROM reply WHERE true
 ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
 """
-# A conversation in which something is being answered is not idle, however long that takes.
-_RESET_IDLE = """
-INSERT INTO conversation (key, first_turn) SELECT ?1, 2 * ((SELECT max(id) FROM reply) + 1)
-WHERE (SELECT finished_at FROM reply WHERE conversation = ?1 AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1) < ?2
-      AND NOT EXISTS (SELECT 1 FROM reply WHERE conversation = ?1 AND finished_at IS NULL)
+# Not while something is being answered there, however long that takes.
+_IDLE = """
+(SELECT finished_at FROM reply WHERE conversation = ?1 AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1) < ?2
+AND NOT EXISTS (SELECT 1 FROM reply WHERE conversation = ?1 AND finished_at IS NULL)
+"""
+_RESET_IDLE = f"""
+INSERT INTO conversation (key, first_turn) SELECT ?1, 2 * ((SELECT max(id) FROM reply) + 1) WHERE {_IDLE}
 ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
 """
 # Whether a message is of the last answer that a conversation's history has, or will have.
@@ -174,6 +177,8 @@ class Store:
         self._idle_reset = idle_reset
         self.access = AccessBook(database, clock)
         """What is kept about who may talk."""
+        self.choices = ChoiceBook(database)
+        """What conversations have chosen."""
 
     async def first_seen(self, platform: str, event_id: str) -> bool:
         """Remember an event that is no question (a command); whether it is the first time that it is delivered."""
@@ -281,6 +286,11 @@ class Store:
     async def reset(self, conversation: str) -> None:
         """Let a conversation's history begin anew; an answer under way belongs to the old one. Deletes nothing."""
         await self._database.write(_RESET, conversation)
+
+    async def is_idle(self, conversation: str) -> bool:
+        """Whether the next question begins a conversation anew by itself."""
+        since = self._clock.wall() - self._idle_reset
+        return bool(await self._database.read(f"SELECT 1 WHERE {_IDLE}", conversation, since))
 
     async def unfinished(self) -> list[Unfinished]:
         """The pending replies, oldest first: what a start has to take up again."""

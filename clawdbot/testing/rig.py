@@ -16,6 +16,7 @@ from clawdbot.config import Allowed, AnswerSettings, EngineSettings, Quota, Sess
 from clawdbot.engine.protocol import Request, Role
 from clawdbot.errors import EngineError
 from clawdbot.latency import Timing
+from clawdbot.menu import Suggest, nothing
 from clawdbot.observed import Fact
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script, ScriptedEngine
@@ -105,6 +106,8 @@ class MemoryPlatform:
         """Whether a bot listens."""
         self._clock = clock
         self._receive: Receive | None = None
+        self.suggest: Suggest = nothing
+        """What the bot offers while an argument is typed."""
 
     async def run(self, receive: Receive) -> None:
         self._receive = receive
@@ -114,6 +117,10 @@ class MemoryPlatform:
         finally:
             self.online.clear()
             self._receive = None
+
+    def suggest_by(self, suggest: Suggest) -> None:
+        """See `clawdbot.abilities.Suggests`."""
+        self.suggest = suggest
 
     def reply(self, ref: str) -> PlatformReply:
         if ref not in self.replies:

@@ -41,7 +41,7 @@ class DiscordBot:
         self.engines: list[ScriptedEngine] = []
         self._beside = dict(beside or {})
         self._adapter_settings = adapter_settings
-        self._settings = Settings(
+        self.settings = Settings(
             answers=AnswerSettings(system_prompt=""),
             access={
                 "discord": Allowed(users=frozenset({sim.user.id}), guilds=frozenset({sim.world.guild})),
@@ -71,7 +71,7 @@ class DiscordBot:
 
     async def _live(self, started: "asyncio.Future[App]") -> None:
         adapter = DiscordAdapter(settings_for(self.sim, **self._adapter_settings))
-        async with open_app(self._settings, self._open_engine, self.clock, lambda timing: None) as app:
+        async with open_app(self.settings, self._open_engine, self.clock, lambda timing: None) as app:
             started.set_result(app)
             await serve(app, {"discord": adapter, **self._beside}, self.clock, asyncio.Event(), 0.0)
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from pydantic import SecretStr
 
+from clawdbot.abilities import Suggests
 from clawdbot.chat import Adapter, File, Frame, Reply, State
 from clawdbot.errors import Gone, Limited, Unreachable, Unsure
 from clawdbot.menu import COMMANDS
@@ -257,3 +258,44 @@ async def test_one_guild_can_have_them_at_once(clock: ManualClock) -> None:
     async with harness, running(harness):
         await harness.until(lambda: bool(harness.sim.interactions.commands))
         assert list(harness.sim.interactions.commands) == [sim_guild]
+
+
+NAMES = [*(f"tutor-{number}" for number in range(30)), "a tutor of birds", "x" * 101]
+
+
+@pytest.fixture
+async def suggesting(clock: ManualClock) -> AsyncIterator[SimDiscord]:
+    """The bot has suggestions for /persona."""
+    harness = on(clock)
+    async with harness:
+        adapter = harness.adapter
+        assert isinstance(adapter, Suggests)
+        adapter.suggest_by(lambda command, where, by: [f"{command} {where.chat} {by.id}", *NAMES])
+        async with running(harness):
+            await harness.sim.until(lambda: bool(harness.sim.interactions.commands))
+            yield harness.sim
+
+
+async def offered(sim: SimDiscord, typed: str) -> list[str]:
+    asked = sim.complete(sim.channel, "persona", "name", typed)
+    await sim.until(lambda: asked.suggested is not None)
+    return asked.suggested or []
+
+
+async def test_names_are_offered_while_one_is_typed(suggesting: SimDiscord) -> None:
+    """Those that hold what was typed, what begins so first; Discord takes 25, none of more than 100 characters."""
+    assert await offered(suggesting, "BIRD") == ["a tutor of birds"]
+    assert (await offered(suggesting, "tutor"))[:2] == ["tutor-0", "tutor-1"]
+    assert len(await offered(suggesting, "")) == 25
+    assert await offered(suggesting, "xx") == []
+
+
+async def test_what_is_offered_depends_on_who_types_where(suggesting: SimDiscord) -> None:
+    expected = f"persona {suggesting.channel.id} {suggesting.user.id}"
+
+    assert await offered(suggesting, "persona") == [expected]
+
+
+async def test_nothing_is_offered_where_anything_may_be_meant(suggesting: SimDiscord) -> None:
+    with pytest.raises(LookupError):
+        suggesting.complete(suggesting.channel, "allow", "number")

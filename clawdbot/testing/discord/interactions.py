@@ -8,11 +8,12 @@ from clawdbot.testing.discord.payloads import Json
 from clawdbot.testing.discord.records import Channel, Interaction, Post, Shown, User
 from clawdbot.testing.discord.world import Files, Refusal, World
 
+MOST_SUGGESTIONS = 25
 FIRST_ANSWER = 3.0
 """Seconds in which an interaction has to be acknowledged."""
 LIFE = 900.0
 """Seconds in which it can be answered further."""
-COMMAND, BUTTON = 2, 3
+COMMAND, BUTTON, COMPLETION = 2, 3, 4
 
 
 class Callback(IntEnum):
@@ -22,6 +23,7 @@ class Callback(IntEnum):
     DEFER_MESSAGE = 5
     DEFER_UPDATE = 6
     UPDATE = 7
+    SUGGEST = 8
 
 
 class Interactions:
@@ -41,11 +43,19 @@ class Interactions:
 
     def slash(self, channel: Channel, name: str, user: User, options: dict[str, str]) -> Interaction:
         """``user`` calls a command. Raises LookupError when no such command is registered, as no menu would show it."""
-        known = {entry["name"]: entry for scope in (0, channel.guild) for entry in self.commands.get(scope, [])}
-        command = known[name]
+        command = self._command(channel, name)
         given = [{"name": key, "type": 3, "value": value} for key, value in options.items()]
         data = {"id": command["id"], "name": name, "type": 1, "options": given}
         return self._start(COMMAND, channel, user, data, None)
+
+    def complete(self, channel: Channel, name: str, option: str, typed: str, user: User) -> Interaction:
+        """``user`` types the argument of a command. Raises LookupError when Discord would not ask the bot about it."""
+        command = self._command(channel, name)
+        if not any(one["name"] == option and one.get("autocomplete") for one in command.get("options", [])):
+            raise LookupError(f"The argument {option!r} of /{name} is not completed by the bot.")
+        given = [{"name": option, "type": 3, "value": typed, "focused": True}]
+        data = {"id": command["id"], "name": name, "type": 1, "options": given}
+        return self._start(COMPLETION, channel, user, data, None)
 
     def press(self, channel: Channel, post: Post, custom_id: str, user: User) -> Interaction:
         """``user`` presses the button that is called so, or so with more behind a colon.
@@ -73,8 +83,10 @@ class Interactions:
             found.original = self._think(found, channel, data)
         elif found.pressed is not None and kind is Callback.UPDATE:
             self.world.change(channel, found.pressed, data, files)
+        elif kind is Callback.SUGGEST:
+            found.suggested = _suggestions(found, data)
         found.acknowledged_at = self.world.clock.now()
-        if kind in (Callback.DEFER_UPDATE, Callback.UPDATE):
+        if kind in (Callback.DEFER_UPDATE, Callback.UPDATE, Callback.SUGGEST):
             found.original = None
             return found, None
         assert found.original is not None
@@ -104,6 +116,10 @@ class Interactions:
 
     def message_json(self, post: Post) -> Json:
         return self.world.message_json(self.world.channels[post.channel], post)
+
+    def _command(self, channel: Channel, name: str) -> Json:
+        known = {entry["name"]: entry for scope in (0, channel.guild) for entry in self.commands.get(scope, [])}
+        return known[name]
 
     def _start(self, kind: int, channel: Channel, user: User, data: Json, pressed: Post | None) -> Interaction:
         number = self.world.new_id()
@@ -151,3 +167,10 @@ class Interactions:
         post.history[-1] = replace(post.history[-1], thinking=False)
         post.edited_at = None
         return post
+
+
+def _suggestions(found: Interaction, data: Json) -> list[str]:
+    choices = data.get("choices") or []
+    if found.kind != COMPLETION or len(choices) > MOST_SUGGESTIONS or any(len(one["name"]) > 100 for one in choices):
+        raise Refusal(400, 50035, "Invalid Form Body: data.choices: Must be 25 or fewer in length.")
+    return [str(one["value"]) for one in choices]

@@ -101,7 +101,7 @@ class Interaction:
     id: int
     token: str
     kind: int
-    """2 for a command, 3 for a button."""
+    """2 for a command, 3 for a button, 4 for an argument that is being typed."""
     channel: int
     user: User
     at: float
@@ -111,6 +111,8 @@ class Interaction:
     original: Post | None = None
     """The message that answers it first; None as long as there is none."""
     followups: list[Post] = field(default_factory=list)
+    suggested: list[str] | None = None
+    """What the bot offers for an argument that is being typed; None as long as nothing."""
 
     @property
     def answers(self) -> list[Post]:

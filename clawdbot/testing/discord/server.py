@@ -182,6 +182,12 @@ class SimDiscord:
         """A person calls a slash command. Raises LookupError when it is not registered."""
         return self.interactions.slash(channel, name, user or self.user, options)
 
+    def complete(
+        self, channel: Channel, name: str, option: str, typed: str = "", user: User | None = None
+    ) -> Interaction:
+        """A person types the argument of a slash command. Raises LookupError when the bot is not asked about it."""
+        return self.interactions.complete(channel, name, option, typed, user or self.user)
+
     def press(self, post: Post, custom_id: str, user: User | None = None) -> Interaction:
         """A person presses the button whose id that is, or begins with it and a colon.
 
