@@ -1,17 +1,19 @@
 """One question on its way: from its turn in the conversation through the engine to the last frame on the screen."""
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import replace
 from functools import partial
 
 from clawdbot import words
 from clawdbot.abilities import Phase
 from clawdbot.albums import Albums
+from clawdbot.asked import Asked
 from clawdbot.asking import turn_text
-from clawdbot.chat import Message, Reply, State
+from clawdbot.chat import Message, State
 from clawdbot.clock import Clock
+from clawdbot.concluding import Concluding, finish, keep
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.draft import Draft, DraftJournal
@@ -19,32 +21,20 @@ from clawdbot.engine.admission import Admission, Place, Standing
 from clawdbot.engine.host import EngineHost
 from clawdbot.engine.protocol import Chunk, Engine, Request
 from clawdbot.engine.reuse import Reuse
-from clawdbot.errors import DeliveryError, EngineDead, GenerationFailed, PromptTooLong, StoreError, Unreadable
-from clawdbot.latency import WIDEST_FOOTER, Timing, footer
-from clawdbot.notices import key_of
-from clawdbot.observed import Failed, Observe
+from clawdbot.errors import EngineDead, GenerationFailed, PromptTooLong, StoreError, Unreadable
+from clawdbot.latency import WIDEST_FOOTER
+from clawdbot.notices import Notices, key_of
+from clawdbot.observed import Observe
 from clawdbot.reading import Reading
-from clawdbot.sessions import Sessions, Ticket, survived
+from clawdbot.sessions import Sessions, Spot, survived
 from clawdbot.store import Answer, Store
 from clawdbot.style import Styles
 from clawdbot.together import together
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A stored question that is to be answered, or its answer to be delivered."""
-
-    number: int
-    """The id of its reply in the store."""
-    message: Message
-    reply: Reply
-    ticket: Ticket
-    posts: Sequence[str | None] | None = None
-    """The messages that were put up before, perhaps none, as `LiveReply` takes them; None at the first try."""
-    begun: Answer | None = None
-    """An interrupted answer that is to be continued."""
+GRACE = 0.4
+"""Seconds that the rest of a text has to arrive before half of it is answered."""
 
 
 class Answering:
@@ -77,29 +67,61 @@ class Answering:
         self._style = styles.default
         self._reading = reading
         self._albums = albums
-        self._observe = observe
-        self._owed: list[Callable[[], Awaitable[None]]] = []
-        """What the store did not take of answers that their readers have."""
+        self._concluding = Concluding(store, Notices(budgets, clock), clock, observe, footer=styles.default.footer)
 
     async def answer(self, asked: Asked) -> None:
-        """Answer a question, or continue its answer."""
-        draft = Draft.after(asked.begun)
-        async with AsyncExitStack() as stack:
-            live = await stack.enter_async_context(self._live(asked, draft))
-            if draft.text:
-                live.show(draft.text)
-            async with asked.ticket:
-                with self._host.needed():
-                    if not await survived(self._make(draft, asked, live, stack)):
-                        draft.fail()
-            await self._conclude(draft, asked.ticket.cut or draft.failure or State.FINAL, asked, live)
+        """Answer a question, or continue its answer; anew in the same messages whenever it is revised meanwhile."""
+        with self._sessions.turn(asked.ticket) as spot:
+            again: Asked | None = asked
+            while again is not None:
+                await self._try(again, spot)
+                again = await self._revised(again)
 
     async def deliver(self, asked: Asked, answer: Answer) -> None:
         """Show an answer that an earlier run has left; the model is not asked again."""
         asked.ticket.written = True
-        async with self._sessions.turn(asked.ticket), self._live(asked, None) as live:
-            await _finish(live, answer.text, answer.state)
-            await self._settle(partial(self._store.finish, asked.number, answer))
+        with self._sessions.turn(asked.ticket) as spot:
+            async with asked.ticket.showing():
+                await spot.come()
+                async with self._live(asked, None) as live:
+                    await finish(live, answer.text, answer.state)
+            if not asked.ticket.revised:
+                await self._concluding.settle(partial(self._store.finish, asked.number, answer))
+        if (again := await self._revised(asked)) is not None:
+            await self.answer(again)
+
+    async def _try(self, asked: Asked, spot: Spot) -> None:
+        """Answer the question as it is now, unless it is revised before that is done."""
+        draft = Draft.after(asked.begun)
+        async with self._live(asked, draft) as live:
+            if draft.text:
+                live.show(draft.text)
+            async with asked.ticket:
+                with self._host.needed():
+                    if not await survived(self._make(draft, asked, live, spot)):
+                        draft.fail()
+            if not asked.ticket.revised:
+                spot.step_out()
+                await self._concluding.conclude(draft, asked, live)
+            if not asked.ticket.revised:
+                spot.leave()  # what is left to wait for is in nobody's way
+
+    async def _revised(self, asked: Asked) -> Asked | None:
+        """What to answer now, with all revisions that have come in the store; None when there is none."""
+        again = None
+        for revision, taken in asked.ticket.take_revisions():
+            try:
+                left = await self._store.revise(asked.number, revision)
+            except StoreError as error:
+                if not taken.done():
+                    taken.set_exception(error)
+                left = await self._store.asked(asked.message.conversation.platform, asked.message.id)
+            else:
+                if not taken.done():
+                    taken.set_result(True)
+            if left is not None:
+                again = Asked.of(left, asked.reply, asked.ticket, unfinished=revision.unfinished)
+        return again and replace(again, posts=again.posts or None)
 
     def _live(self, asked: Asked, draft: Draft | None) -> LiveReply:
         posts = asked.ticket.posts
@@ -115,16 +137,18 @@ class Answering:
             footnote=WIDEST_FOOTER if self._style.footer else "",
         )
 
-    async def _make(self, draft: Draft, asked: Asked, live: LiveReply, stack: AsyncExitStack) -> None:
-        """Let the question have its turn, which ``stack`` keeps, and the engine write the answer into ``draft``."""
+    async def _make(self, draft: Draft, asked: Asked, live: LiveReply, spot: Spot) -> None:
+        """Let the question have its turn, which ``spot`` keeps, and the engine write the answer into ``draft``."""
         try:
+            if asked.message.unfinished:
+                await self._clock.sleep(GRACE)
             if ahead := self._sessions.ahead(asked.ticket):
                 live.wait(_in_line(Standing(ahead - 1, None)))  # the first of them is not in line, it is answered
                 if self._host.ready and not asked.message.files:
                     # What is too long for any prompt need not wait to be told so.
                     style = self._styles.of(asked.ticket.conversation)
                     await style.compose(await self._host.engine(), [], turn_text(asked.message))
-            asked = await self._in_turn(asked, live, stack)
+            asked = await self._in_turn(asked, live, spot)
             live.wait("")
             await self._write(draft, asked, live)
         except (PromptTooLong, Unreadable) as error:
@@ -134,16 +158,15 @@ class Answering:
             draft.text = error.said if isinstance(error, Unreadable) else _too_long(error)
             draft.failure = State.FAILED
 
-    async def _in_turn(self, asked: Asked, live: LiveReply, stack: AsyncExitStack) -> Asked:
+    async def _in_turn(self, asked: Asked, live: LiveReply, spot: Spot) -> Asked:
         """Let the question have its turn and its files; a file that cannot be read is told before the turn comes."""
         # Held until the answer is in the history: the next question's prompt has to see it.
-        turn = self._sessions.turn(asked.ticket)
         if not (asked.message.files or asked.message.album):
-            await stack.enter_async_context(turn)
+            await spot.come()
             return asked
         async with together() as group:
             reading = group.create_task(self._read(asked, live))
-            await stack.enter_async_context(turn)
+            await spot.come()
         return replace(asked, message=reading.result())
 
     async def _read(self, asked: Asked, live: LiveReply) -> Message:
@@ -152,7 +175,7 @@ class Answering:
             live.wait(words.LOADING_FILES)
         whole = await self._albums.whole(asked.message)
         message = await self._reading.read(whole, asked.reply)
-        await _keep(self._store.attach(asked.number, message.files))
+        await keep(self._store.attach(asked.number, message.files))
         return message
 
     async def _write(self, draft: Draft, asked: Asked, live: LiveReply) -> None:
@@ -218,64 +241,6 @@ class Answering:
             tell=lambda standing: live.wait(_in_line(standing)),
         )
 
-    async def _conclude(self, draft: Draft, state: State, asked: Asked, live: LiveReply) -> None:
-        """Bring the answer to its reader for certain, and into the store as far as that is possible."""
-        if state is State.FAILED:
-            await _finish(live, draft.text, state)
-            await _keep(self._store.fail(asked.number, state))
-            self._observe(Failed(asked.message.conversation.platform))
-            return
-        answer = draft.answer(state)
-        await _keep(self._store.answered(asked.number, answer))
-        await _finish(live, draft.text, state, self._footnote(draft, state, asked.message, live))
-        # The timing of a continued answer is that of its first run.
-        timing = None if draft.begun else self._timing(draft, state, asked.message, live)
-        await self._settle(partial(self._store.finish, asked.number, answer, timing, draft.first_turn))
-        if timing is not None:
-            self._observe(timing)
-
-    def _footnote(self, draft: Draft, state: State, message: Message, live: LiveReply) -> str:
-        """What is known of the latency so far; nothing of an answer that goes on after an interruption."""
-        if not self._style.footer or state is not State.FINAL or draft.begun:
-            return ""
-        return footer(self._timing(draft, state, message, live))
-
-    async def _settle(self, write: Callable[[], Awaitable[None]]) -> None:
-        """Store that an answer is complete, and the same of those for which there was no room before."""
-        owed, self._owed = [*self._owed, write], []
-        for each in owed:
-            if not await _keep(each()):
-                self._owed.append(each)
-
-    def _timing(self, draft: Draft, state: State, message: Message, live: LiveReply) -> Timing:
-        received = message.received_at
-        now = self._clock.now()
-        usage = draft.usage
-
-        def mark(at: float | None) -> float | None:
-            return None if at is None else at - received
-
-        at = self._clock.wall() - (now - received)
-        return Timing(
-            platform=message.conversation.platform,
-            conversation=message.conversation.key,
-            at=at,
-            platform_delay=None if message.sent_at is None else at - message.sent_at,
-            admitted=mark(draft.admitted),
-            queued=mark(usage.queued if usage else None),
-            scheduled=mark(usage.scheduled if usage else None),
-            first_token=mark(usage.first_token if usage else draft.first_token),
-            showable=mark(live.first_showable),
-            # A mark below no text is no first word.
-            first_visible=mark(live.first_visible if live.first_showable is not None else None),
-            last_token=mark(usage.last_token if usage else draft.last_token),
-            complete=(live.complete or now) - received,
-            prompt_tokens=usage.prompt_tokens if usage else 0,
-            cached_tokens=usage.cached_tokens if usage else 0,
-            output_tokens=usage.output_tokens if usage else len(draft.tokens),
-            state=state.value,
-        )
-
 
 def _too_long(error: PromptTooLong) -> str:
     if not error.files:
@@ -298,24 +263,6 @@ def _in_line(standing: Standing) -> str:
     if standing.seconds is None:
         return words.IN_LINE.format(number=standing.ahead + 1)
     return words.IN_LINE_FOR.format(number=standing.ahead + 1, seconds=max(1, round(standing.seconds)))
-
-
-async def _finish(live: LiveReply, text: str, state: State, footnote: str = "") -> None:
-    try:
-        await live.finish(text, state, footnote=footnote)
-    except DeliveryError as error:
-        # Gone, forbidden or refused for good: the platform has said its last word.
-        log.warning("an answer cannot be shown: %s", error)
-
-
-async def _keep(write: Awaitable[None]) -> bool:
-    """Whether the store took it."""
-    try:
-        await write
-    except StoreError:
-        log.exception("an answer could not be stored; that is tried again after the next one")
-        return False
-    return True
 
 
 async def _tokens_of(begun: Answer | None, engine: Engine) -> list[int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from clawdbot.abilities import ShowsLoad
 from clawdbot.access import Access
+from clawdbot.addresses import Addresses
 from clawdbot.albums import Albums
 from clawdbot.answering import Answering
 from clawdbot.bot import Bot
@@ -27,10 +28,13 @@ from clawdbot.engine.reuse import Reuse
 from clawdbot.engine.sleeping import sleeping
 from clawdbot.errors import AdapterError, Unauthorized
 from clawdbot.gate import Gate
+from clawdbot.intake import Intake
 from clawdbot.load import LoadTeller
+from clawdbot.notices import Notices
 from clawdbot.observed import Observe
 from clawdbot.ops.meter import Meter
 from clawdbot.reading import Bounds, Reading
+from clawdbot.revising import Revising
 from clawdbot.sessions import Capacity, Sessions
 from clawdbot.store import ChoiceBook, Store, open_store
 from clawdbot.style import Style, Styles
@@ -95,24 +99,22 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             albums=albums,
             observe=observe,
         )
-        commands = Commands(
-            store=store, gate=gate, host=host, sessions=sessions, clock=clock, meter=meter, styles=styles, models=models
-        )
-        bot = Bot(
+        bot = _bot(
+            settings,
+            observe,
+            styles,
+            models,
             store=store,
             sessions=sessions,
             gate=gate,
-            commands=commands,
+            host=host,
             answering=answering,
             reading=reading,
             albums=albums,
             warming=warming,
             budgets=budgets,
+            meter=meter,
             clock=clock,
-            observe=observe,
-            groups=settings.sessions.groups,
-            longest_question=settings.sessions.max_question_chars,
-            oldest_question=settings.sessions.max_age,
         )
         app = App(bot, store, sessions, host, admission, budgets, meter, LoadTeller(sessions, admission, host, clock))
         async with asyncio.TaskGroup() as group:
@@ -189,6 +191,69 @@ async def supervise(name: str, adapter: Adapter, receive: Receive, clock: Clock,
             pause = FIRST_PAUSE
         await clock.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _bot(
+    settings: Settings,
+    observe: Observe,
+    styles: Styles,
+    models: Choice,
+    *,
+    store: Store,
+    sessions: Sessions,
+    gate: Gate,
+    host: EngineHost,
+    answering: Answering,
+    reading: Reading,
+    albums: Albums,
+    warming: Warming,
+    budgets: Budgets,
+    meter: Meter,
+    clock: Clock,
+) -> Bot:
+    """The bot, with what deals with people's wishes."""
+    notices, addresses = Notices(budgets, clock), Addresses()
+    intake = Intake(
+        store=store,
+        sessions=sessions,
+        gate=gate,
+        reading=reading,
+        notices=notices,
+        clock=clock,
+        observe=observe,
+        longest_question=settings.sessions.max_question_chars,
+    )
+    revising = Revising(
+        store=store, sessions=sessions, answering=answering, intake=intake, notices=notices, addresses=addresses
+    )
+    commands = Commands(
+        store=store,
+        gate=gate,
+        host=host,
+        sessions=sessions,
+        revising=revising,
+        clock=clock,
+        meter=meter,
+        styles=styles,
+        models=models,
+    )
+    return Bot(
+        store=store,
+        sessions=sessions,
+        gate=gate,
+        intake=intake,
+        commands=commands,
+        answering=answering,
+        revising=revising,
+        albums=albums,
+        notices=notices,
+        addresses=addresses,
+        warming=warming,
+        budgets=budgets,
+        clock=clock,
+        groups=settings.sessions.groups,
+        oldest_question=settings.sessions.max_age,
+    )
 
 
 def _capacity(settings: Settings) -> Capacity:

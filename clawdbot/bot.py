@@ -2,15 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
 from clawdbot import words
 from clawdbot.abilities import Suggests
 from clawdbot.access import Reason
+from clawdbot.addresses import Addresses
 from clawdbot.albums import Albums
-from clawdbot.answering import Answering, Asked
+from clawdbot.answering import Answering
+from clawdbot.asked import Asked
 from clawdbot.chat import (
     Adapter,
     CatchesUp,
@@ -25,18 +27,19 @@ from clawdbot.chat import (
     Typing,
 )
 from clawdbot.clock import Clock
-from clawdbot.commands import Commands, Said, argument, called, may_stop
+from clawdbot.commands import Commands, argument, called
 from clawdbot.delivery.pace import Budgets
-from clawdbot.errors import StoreError, Unreadable
+from clawdbot.errors import StoreError
 from clawdbot.gate import Gate
-from clawdbot.notices import Notices, over_quota, too_busy
-from clawdbot.observed import Observe, Received, Verdict
-from clawdbot.quota import Reached
-from clawdbot.reading import Reading
+from clawdbot.intake import Intake
+from clawdbot.notices import Notices
 from clawdbot.resuming import Resuming
+from clawdbot.revising import Revising
 from clawdbot.rooms import Groups, settled
-from clawdbot.sessions import Sessions, Ticket
+from clawdbot.said import Said
+from clawdbot.sessions import Sessions
 from clawdbot.store import Question, Store
+from clawdbot.ticket import Ticket, may_change
 from clawdbot.warming import Warming
 
 log = logging.getLogger(__name__)
@@ -51,51 +54,54 @@ class Bot:
         store: Store,
         sessions: Sessions,
         gate: Gate,
+        intake: Intake,
         commands: Commands,
         answering: Answering,
-        reading: Reading,
+        revising: Revising,
         albums: Albums,
+        notices: Notices,
+        addresses: Addresses,
         warming: Warming,
         budgets: Budgets,
         clock: Clock,
-        observe: Observe,
         groups: Groups,
-        longest_question: int,
         oldest_question: float,
     ) -> None:
-        """``longest_question`` is in characters, ``oldest_question`` in seconds since it was posted or received."""
+        """``oldest_question`` is in seconds since it was posted or received."""
         self._store = store
         self._sessions = sessions
         self._gate = gate
+        self._intake = intake
         self._commands = commands
         self._answering = answering
-        self._reading = reading
+        self._revising = revising
         self._albums = albums
+        self._notices = notices
         self._warming = warming
-        self._notices = Notices(budgets, clock)
         self._resuming = Resuming(
             store=store,
             sessions=sessions,
             answering=answering,
-            notices=self._notices,
+            notices=notices,
+            addresses=addresses,
             budgets=budgets,
             clock=clock,
             oldest_question=oldest_question,
         )
         self._clock = clock
-        self._observe = observe
         self._groups = groups
-        self._longest_question = longest_question
         self._oldest_question = oldest_question
-        self._refusing: set[tuple[str, int, str]] = set()
-        """Conversation, person and words of the refusals on their way."""
+        self._taking: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """The latest event about each message that is being taken in; by platform and id of the message."""
 
     def receive(self, event: Event, reply: Reply) -> Awaitable[None]:
         """See `clawdbot.chat.Receive`."""
         event = settled(event, self._groups)
         match event:
             case Message():
-                return asyncio.shield(self._sessions.spawn(partial(self._take, event, reply)))
+                return self._in_order(event, reply, partial(self._take, event, reply))
+            case Edited():
+                return self._in_order(event.message, reply, partial(self._take_edited, event.message, reply))
             case Pressed():
                 self._press(event, reply)
             case Deleted():
@@ -103,8 +109,6 @@ class Bot:
             case Typing():
                 if self._gate.decide(event.by, event.conversation).allowed:
                     self._warming.expect(event.conversation.key)
-            case Edited():
-                pass
             case _:
                 assert_never(event)
         done = asyncio.get_running_loop().create_future()
@@ -124,58 +128,60 @@ class Bot:
         """A `clawdbot.menu.Suggest`."""
         return self._commands.suggestions(command) if self._gate.decide(by, where).allowed else ()
 
+    def _in_order(self, message: Message, reply: Reply, take: Callable[[], Awaitable[None]]) -> Awaitable[None]:
+        """Take an event in after those about the same message that came before; done when it is taken in."""
+        key = (message.conversation.platform, message.continues or message.id)
+        before = self._taking.get(key)
+
+        async def taken() -> None:
+            if before is not None:
+                await asyncio.wait((before,))
+            await take()
+
+        async def apologise() -> None:
+            if self._gate.decide(message.author, message.conversation).allowed:
+                await self._notices.apologise(message, reply)
+
+        task = self._taking[key] = self._sessions.spawn(taken, apologise)
+        task.add_done_callback(partial(self._taken, key))
+        return asyncio.shield(task)
+
+    def _taken(self, key: tuple[str, str], task: asyncio.Task[None]) -> None:
+        if self._taking.get(key) is task:
+            del self._taking[key]
+
     async def _take(self, message: Message, reply: Reply) -> None:
         """Decide what a message is; returns when it is durable and its answer is under way."""
         if self._stale(message):
             log.warning("left a message of %s unanswered: it is too old", message.conversation.key)
-            self._tell("too old", message)
+            self._intake.tell("too old", message)
             return
         reason = self._gate.decide(message.author, message.conversation)
         if not reason.allowed:
             await self._meet_stranger(reason, message, reply)
             return
-        if name := called(message.text):
-            if await self._claim(message):
-                self._tell("command", message)
+        if message.continues:
+            await self._revising.joined(message, reply)
+        elif name := called(message.text):
+            if await self._intake.claim(message):
+                self._intake.tell("command", message)
                 work = partial(self._command, name, message, reply)
                 self._sessions.spawn(work, partial(self._notices.apologise, message, reply))
         elif not await self._albums.joins(message):
-            await self._weigh(message, reply)
+            await self._intake.take(message, reply, partial(self._accept, message, reply))
             self._albums.refuse(message)
         await self._gate.note_admitted(message.author, message.conversation, reason)
 
-    async def _weigh(self, message: Message, reply: Reply) -> None:
-        """Take a question in unless it is too much, for its author or for the bot."""
-        try:
-            async with self._gate.counting(message) as over:
-                if not self._gate.decide(message.author, message.conversation).allowed:
-                    return  # kept out while it waited to be counted
-                if over is not None:
-                    self._tell("quota", message)
-                    await self._tell_quota(over, message, reply)
-                elif refusal := self._refusal(message):
-                    if await self._claim(message):
-                        self._tell(refusal[0], message)
-                        self._refuse(refusal[1], message, reply)
-                else:
-                    await self._accept(message, reply)
-        except StoreError:
-            log.exception("it is not known how much somebody has asked already")
-            self._say(Said(words.NOT_KEPT), message, reply)
-
-    def _tell(self, verdict: Verdict, message: Message) -> None:
-        self._observe(Received(message.conversation.platform, verdict))
+    async def _take_edited(self, message: Message, reply: Reply) -> None:
+        """Let the answer follow its question; what was not said to the bot before is a question now."""
+        allowed = self._gate.decide(message.author, message.conversation).allowed
+        if not allowed or called(message.text) or self._stale(message):
+            return
+        if not await self._revising.edited(message, reply):
+            await self._take(message, reply)
 
     def _stale(self, message: Message) -> bool:
         return message.sent_at is not None and self._clock.wall() - message.sent_at > self._oldest_question
-
-    async def _claim(self, message: Message) -> bool:
-        """Note that something that is no question was delivered; whether it is for the first time."""
-        try:
-            return await self._store.first_seen(message.conversation.platform, message.id)
-        except StoreError:
-            log.exception("a message could not be noted; it is answered again if it is delivered again")
-            return True
 
     async def _accept(self, message: Message, reply: Reply) -> None:
         ticket = Ticket(message.conversation.key, message.id, message.author.id)
@@ -186,64 +192,37 @@ class Bot:
                 kept = await self._store.ask(Question(message, reply.ref))
             except StoreError:
                 log.exception("a question could not be stored")
-                self._say(Said(words.NOT_KEPT), message, reply)
+                self._intake.say(Said(words.NOT_KEPT), message, reply)
                 return
             finally:
                 durable.set()
             self._albums.stored(message, kept.reply if kept else None)
             if kept is None:  # it was delivered a second time
                 return
-            self._tell("question", message)
+            self._intake.tell("question", message)
             if not self._sessions.closing:  # or it is left to the next start
                 await self._answering.answer(Asked(kept.reply, kept.question.message, reply, ticket))
 
         # Its place is taken before the first wait, so that a burst meets the limits as they are.
+        self._sessions.make_way(ticket.conversation, ticket.asker)
         self._sessions.start(ticket, answer, partial(self._notices.apologise, message, reply))
         await durable.wait()
-
-    def _refusal(self, message: Message) -> tuple[Verdict, Said] | None:
-        """Why a question is not taken, told before any work is done for it."""
-        if len(message.text) > self._longest_question:
-            size, limit = len(message.text), self._longest_question
-            return "too long", Said(words.TOO_LONG.format(size=size, unit="characters", limit=limit))
-        try:
-            if not message.album:  # or what is wrong with it is said once, when it is whole
-                self._reading.check(message)
-        except Unreadable as refused:
-            return "unreadable", Said(refused.said)
-        refusal = self._sessions.refusal(message.conversation.key, message.author.id)
-        return None if refusal is None else (refusal.reason, too_busy(refusal))
-
-    def _refuse(self, refusal: Said, message: Message, reply: Reply) -> None:
-        """Say why a question is not taken, unless the same is on its way to its author already.
-
-        A burst would else spend the conversation's room on refusals, and its answers would get none.
-        """
-        same = (message.conversation.key, message.author.id, refusal.text)
-        if same not in self._refusing:
-            self._refusing.add(same)
-            self._say(refusal, message, reply).add_done_callback(lambda _: self._refusing.discard(same))
-
-    async def _tell_quota(self, over: Reached, message: Message, reply: Reply) -> None:
-        """Say that a limit is reached, once as long as it is: a limited person's messages cost the platform nothing."""
-        if await self._claim(message) and await self._gate.first_notice(message, over):
-            self._say(over_quota(over, self._clock.wall()), message, reply)
 
     async def _meet_stranger(self, reason: Reason, message: Message, reply: Reply) -> None:
         """Let somebody in who has a code, and refuse all others: a wrong code is answered as anything else is."""
         code = argument(message.text) if called(message.text) == "pair" else ""
-        if code and await self._claim(message) and await self._gate.redeem(message, code):
-            self._say(Said(words.PAIRED, private=True), message, reply)
+        if code and await self._intake.claim(message) and await self._gate.redeem(message, code):
+            self._intake.say(Said(words.PAIRED, private=True), message, reply)
         else:
             await self._refuse_stranger(reason, message, reply)
 
     async def _refuse_stranger(self, reason: Reason, message: Message, reply: Reply) -> None:
-        self._tell("stranger", message)
+        self._intake.tell("stranger", message)
         platform, person = message.conversation.platform, message.author
         # Every time: that is where the owner finds the numbers of people and groups.
         log.warning("refused %s user %d in %s", platform, person.id, message.conversation.key)
         if await self._store.first_refusal(platform, person.id):
-            self._say(Said(words.REFUSED.format(id=person.id), private=True), message, reply)
+            self._intake.say(Said(words.REFUSED.format(id=person.id), private=True), message, reply)
         await self._gate.note_refused(person, message.conversation, reason)
 
     async def _command(self, name: str, message: Message, reply: Reply) -> None:
@@ -256,6 +235,9 @@ class Bot:
         admin = self._gate.is_admin(event.conversation.platform, event.by)
         if event.control == "continue":
             work = partial(self._resuming.go_on, event, reply, admin=admin)
+            self._sessions.spawn(work, partial(self._notices.explain, Said(words.FAILED, private=True), event, reply))
+        elif event.control == "regenerate":
+            work = partial(self._revising.regenerate, event, reply, admin=admin)
             self._sessions.spawn(work, partial(self._notices.explain, Said(words.FAILED, private=True), event, reply))
         elif event.control == "stop":
             above = [ticket for ticket in self._sessions.at(event.conversation.place) if event.post in ticket.posts]
@@ -283,14 +265,10 @@ class Bot:
             if ticket.message_id == message_id:
                 ticket.stop()
 
-    def _say(self, said: Said, message: Message, reply: Reply) -> asyncio.Task[None]:
-        """Tell something in a task of its own, so that nobody waits for the platform."""
-        return self._sessions.spawn(partial(self._notices.tell, said, message, reply))
-
 
 def _stop_first(tickets: Sequence[Ticket], by: Person, *, admin: bool) -> None:
     """Stop the first of ``tickets`` that ``by`` may stop."""
     for ticket in tickets:
-        if may_stop(ticket, by.id, admin=admin):
+        if may_change(ticket.asker, by.id, admin=admin):
             ticket.stop()
             return

@@ -90,7 +90,7 @@ class Message:
     received_at: float
     """When the adapter got it, seconds of `Clock.now`."""
     sent_at: float | None = None
-    """When the platform says it was posted, seconds since the epoch by the platform's clock."""
+    """When the platform says it was posted, or edited, seconds since the epoch by the platform's clock."""
     quoted: Quoted | None = None
     """What it replies to; None when that has no text or did not come along."""
     files: tuple[Attachment, ...] = ()
@@ -98,6 +98,17 @@ class Message:
     """What else it is that is neither text nor file, in words: "a sticker"."""
     album: str = ""
     """The same for all messages that the platform made of one; they are one question."""
+    version: str = ""
+    """Names this version of an edited text, the same when it is delivered again; "" for the first one."""
+    unfinished: bool = False
+    """Whether the text may go on in the next message: it is as long as the platform lets people write."""
+    continues: str = ""
+    """`Message.id` of the first part of a text that the platform's client cut in pieces; "" for a text of its own."""
+
+    @property
+    def event(self) -> str:
+        """What the event is remembered by, so that one that is delivered again is recognised."""
+        return f"{self.id}~{self.version}" if self.version else self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +116,7 @@ class Edited:
     """The author changed the text of an earlier message."""
 
     message: Message
+    """As it is now, with its `Message.version`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,7 @@ class Pressed:
     """Where; the answer may be to somebody else than the one who pressed."""
     by: Person
     control: str
-    """"stop", "regenerate" or "continue"."""
+    """"stop", "regenerate" (write it anew) or "continue"."""
     post: str
     """`Post.ref` of the message that carries the control; `Reply.ref` when a draft carries it."""
 
@@ -143,7 +155,8 @@ Event = Message | Edited | Deleted | Pressed | Typing
 class State(StrEnum):
     """What an answer is while a frame of it is shown; each platform draws its controls from it.
 
-    "stop" belongs below a frame that is waiting or streaming, "continue" below one that is interrupted.
+    "stop" belongs below a frame that is waiting or streaming, "continue" below one that is interrupted, "regenerate"
+    below one that is final or stopped.
     """
 
     WAITING = "waiting"
@@ -156,6 +169,8 @@ class State(StrEnum):
     """A fault or a restart cut it short; the control "continue" lets it go on."""
     FAILED = "failed"
     """There is no answer, only a sentence that says so."""
+    NOTICE = "notice"
+    """It is no answer: something that the bot says about itself."""
 
     @property
     def lasting(self) -> bool:

@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from clawdbot import words
 from clawdbot.audit import LENGTH, audit
@@ -18,23 +17,17 @@ from clawdbot.menu import COMMANDS
 from clawdbot.ops.meter import Meter
 from clawdbot.pairing import LIFE
 from clawdbot.report import own, report
-from clawdbot.sessions import Sessions, Ticket
+from clawdbot.revising import Revising
+from clawdbot.said import Said
+from clawdbot.sessions import Sessions
 from clawdbot.store import Store
 from clawdbot.style import Styles
+from clawdbot.ticket import may_change
 from clawdbot.usage import measured, usage
 
 HOUR, DAY = 3600.0, 86_400.0
 OWN = 10
 """So many of their own last answers somebody is shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a command says."""
-
-    text: str
-    files: tuple[File, ...] = ()
-    private: bool = False
 
 
 def called(text: str) -> str:
@@ -66,6 +59,7 @@ class Commands:
         gate: Gate,
         host: EngineHost,
         sessions: Sessions,
+        revising: Revising,
         clock: Clock,
         meter: Meter,
         styles: Styles,
@@ -75,6 +69,7 @@ class Commands:
         self._gate = gate
         self._host = host
         self._sessions = sessions
+        self._revising = revising
         self._clock = clock
         self._meter = meter
         self._choices = {choice.kind: choice for choice in (styles.personas, models)}
@@ -110,11 +105,19 @@ class Commands:
         theirs = [
             ticket
             for ticket in self._sessions.of(message.conversation.key)
-            if not ticket.written and may_stop(ticket, message.author.id, admin=admin)
+            if not ticket.written and may_change(ticket.asker, message.author.id, admin=admin)
         ]
         for ticket in theirs:
             ticket.stop()
         return Said(words.STOPPED if theirs else words.NOTHING_TO_STOP, private=True)
+
+    async def retry(self, message: Message, admin: bool) -> Said:
+        """Write the last answer anew."""
+        return await self._revising.retry(message, admin=admin)
+
+    async def undo(self, message: Message, admin: bool) -> Said:
+        """Forget the last exchange."""
+        return await self._revising.undo(message, admin=admin)
 
     def suggestions(self, name: str) -> Sequence[str]:
         """What may stand behind the name of a command."""
@@ -197,6 +200,8 @@ class Commands:
 TABLE: Mapping[str, Callable[[Commands, Message, bool], Awaitable[Said]]] = {
     "new": Commands.new,
     "stop": Commands.stop,
+    "retry": Commands.retry,
+    "undo": Commands.undo,
     "persona": Commands.persona,
     "model": Commands.model,
     "usage": Commands.usage,
@@ -208,8 +213,3 @@ TABLE: Mapping[str, Callable[[Commands, Message, bool], Awaitable[Said]]] = {
     "audit": Commands.audit,
 }
 """What each of `COMMANDS` does; the last argument says whether the author is an admin."""
-
-
-def may_stop(ticket: Ticket, person: int, *, admin: bool) -> bool:
-    """Whether ``person`` may stop an answer: whoever asked for it, and admins."""
-    return admin or ticket.asker == person

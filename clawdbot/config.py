@@ -114,8 +114,9 @@ class SessionSettings(Section):
     """Questions that wait in one conversation; further ones are refused."""
     share: Count = 16
     """Questions of one person, answered now or waiting, over all conversations; further ones are refused."""
-    busy: Literal["queue", "refuse"] = "queue"
-    """What a question gets while its conversation's last one is being answered."""
+    busy: Literal["queue", "interrupt", "refuse"] = "queue"
+    """What a question gets while its conversation's last one is being answered: it waits; or it stops that answer, if
+    it is its author's own, and waits otherwise; or it is refused."""
     groups: Literal["shared", "per_user"] = "shared"
     """Whether all in a group, channel, thread or topic share one conversation, or each person has their own there."""
     idle_reset: float = Field(0.0, ge=0)

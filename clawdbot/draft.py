@@ -38,6 +38,12 @@ class Draft:
         """Whether any text was written that was not there before."""
         return self.text != (self.begun.text if self.begun else "")
 
+    @property
+    def cost(self) -> int:
+        """Tokens that the engine had to read or wrote for it, as far as that is known."""
+        usage = self.usage
+        return usage.prompt_tokens - usage.cached_tokens + usage.output_tokens if usage else 0
+
     def take(self, chunk: Chunk, now: float) -> None:
         """Add what the engine has written."""
         self.last_token = now

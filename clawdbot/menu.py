@@ -35,6 +35,8 @@ class Command:
 COMMANDS = (
     Command("new", "Start a new conversation"),
     Command("stop", "Stop the answer that is being written"),
+    Command("retry", "Write the last answer anew"),
+    Command("undo", "Forget the last question and its answer"),
     Command("persona", "Show who answers here, or choose another one", argument="name", suggested=True),
     Command("model", "Show which model answers here, or choose another one", argument="name", suggested=True),
     Command("usage", "Show what you have used, and how long this conversation is"),

@@ -8,11 +8,11 @@ from math import ceil
 from clawdbot import words
 from clawdbot.chat import Message, Pressed, Reply, State
 from clawdbot.clock import Clock
-from clawdbot.commands import Said
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import DeliveryError
 from clawdbot.quota import HOUR, Reached
+from clawdbot.said import Said
 from clawdbot.sessions import Refusal
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Notices:
         await self._show(Said(words.WITHDRAWN), "withdrawn", reply, posts=(event.post,))
 
     async def _show(
-        self, said: Said, key: str, reply: Reply, state: State = State.FINAL, posts: Sequence[str] | None = None
+        self, said: Said, key: str, reply: Reply, state: State = State.NOTICE, posts: Sequence[str] | None = None
     ) -> None:
         async with LiveReply(reply, key=key, budgets=self._budgets, clock=self._clock, posts=posts) as live:
             try:

@@ -6,15 +6,18 @@ from dataclasses import replace
 from functools import partial
 
 from clawdbot import words
-from clawdbot.answering import Answering, Asked
+from clawdbot.addresses import Addresses
+from clawdbot.answering import Answering
+from clawdbot.asked import Asked
 from clawdbot.chat import Adapter, Pressed, Reply, State
 from clawdbot.clock import Clock
-from clawdbot.commands import Said
 from clawdbot.delivery.pace import Budgets
-from clawdbot.errors import DeliveryError, Limited, StoreError
+from clawdbot.errors import Limited, StoreError
 from clawdbot.notices import Notices, too_busy
-from clawdbot.sessions import Sessions, Ticket
+from clawdbot.said import Said
+from clawdbot.sessions import Sessions
 from clawdbot.store import Answer, Store, Unfinished
+from clawdbot.ticket import Ticket, may_change
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +32,7 @@ class Resuming:
         sessions: Sessions,
         answering: Answering,
         notices: Notices,
+        addresses: Addresses,
         budgets: Budgets,
         clock: Clock,
         oldest_question: float,
@@ -38,22 +42,21 @@ class Resuming:
         self._sessions = sessions
         self._answering = answering
         self._notices = notices
+        self._addresses = addresses
         self._budgets = budgets
         self._clock = clock
         self._oldest_question = oldest_question
-        self._adapters: Mapping[str, Adapter] = {}
-        """Those that serve, by the name of their platform."""
 
     async def recover(self, adapters: Mapping[str, Adapter]) -> None:
         """Take up what an earlier run of the bot left unfinished; ``adapters`` are those that will serve."""
-        self._adapters = adapters
+        self._addresses.serve(adapters)
         for platform, ref, until in await self._store.held():
-            if (reply := self._reply(platform, ref)) is not None:
+            if (reply := self._addresses.reply(platform, ref)) is not None:
                 self._hold(reply, until)
         for left in await self._store.unfinished():
-            if left.question.message.conversation.platform not in adapters:
+            if not self._addresses.serves(left.question.message.conversation.platform):
                 continue  # that platform is switched off; perhaps it comes back
-            reply = self._reply_to(left)
+            reply = self._addresses.reply_to(left)
             if reply is None:
                 await self._store.fail(left.reply, State.INTERRUPTED)  # nobody is there to read it
             else:
@@ -65,18 +68,18 @@ class Resuming:
         It goes on in its own messages; ``reply`` is for what has to be said to them alone. A second time does nothing.
         """
         found = await self._store.of_post(event.conversation, event.post)
-        where = self._reply_to(found) if found else None
+        where = self._addresses.reply_to(found) if found else None
         if found is None or where is None:
             await self._notices.explain(Said(words.NOT_KNOWN, private=True), event, reply)
             return
         ticket = _ticket_of(found)
         interrupted = found.answer is not None and found.answer.state is State.INTERRUPTED
-        if self._sessions.closing or not interrupted or not (admin or ticket.asker == event.by.id):
+        if self._sessions.closing or not interrupted or not may_change(ticket.asker, event.by.id, admin=admin):
             return
         if refusal := self._sessions.refusal(ticket.conversation, ticket.asker):
             await self._notices.explain(replace(too_busy(refusal), private=True), event, reply)
             return
-        asked = Asked(found.reply, found.question.message, where, ticket, found.posts, found.answer)
+        asked = replace(Asked.of(found, where, ticket), begun=found.answer)
         apologise = partial(self._notices.apologise, asked.message, where)
         self._sessions.start(ticket, partial(self._continue, asked), apologise)
 
@@ -84,20 +87,9 @@ class Resuming:
         if await self._store.reopen(asked.number):
             await self._answering.answer(asked)
 
-    def _reply_to(self, left: Unfinished) -> Reply | None:
-        return self._reply(left.question.message.conversation.platform, left.question.reply_ref)
-
-    def _reply(self, platform: str, ref: str) -> Reply | None:
-        """Where that leads, if the platform is served and knows it."""
-        adapter = self._adapters.get(platform)
-        try:
-            return adapter.reply(ref) if adapter else None
-        except (DeliveryError, ValueError):  # or a ref that another version of the adapter has made
-            return None
-
     def _take_up(self, left: Unfinished, reply: Reply) -> None:
         ticket = _ticket_of(left)
-        asked = Asked(left.reply, left.question.message, reply, ticket, left.posts)
+        asked = Asked.of(left, reply, ticket)
         if (answer := _seen(left)) is not None:
             work = partial(self._answering.deliver, asked, answer)
         else:

@@ -7,13 +7,12 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
-from clawdbot.chat import State, place_of
+from clawdbot.chat import State
 from clawdbot.clock import Clock, within
+from clawdbot.ticket import Ticket, person_of
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +37,9 @@ class Capacity:
     """Waiting in one conversation."""
     share: int
     """Of one person, being made or waiting, over all conversations."""
-    busy: Literal["queue", "refuse"] = "queue"
-    """What a question meets while its conversation's last one is being answered."""
+    busy: Literal["queue", "interrupt", "refuse"] = "queue"
+    """What a question meets while its conversation's last one is being answered: it waits; or it stops that answer, if
+    the same person asked for it, and waits otherwise; or it is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,58 +53,37 @@ class Refusal:
     waiting: int
 
 
-class Ticket:
-    """One answer under way.
+class Spot:
+    """A spot in the line of one conversation. Leaving its block gives it back."""
 
-    Used as a block: ``async with ticket:`` is left early, without an error, when somebody calls `stop`.
-    """
+    def __init__(self, lock: asyncio.Lock) -> None:
+        self._lock = lock
+        self._line: asyncio.Task[bool] | None = None
 
-    def __init__(self, conversation: str, message_id: str, asker: int) -> None:
-        self.conversation = conversation
-        self.place = place_of(conversation)
-        """Where its messages are; several conversations may be there."""
-        self.message_id = message_id
-        self.asker = asker
-        self.posts: set[str] = set()
-        """`Post.ref` of the messages that the answer has on the screen, and `Reply.ref`, which a draft goes by."""
-        self.cut: State | None = None
-        """Why the answer was cut short; None as long as it was not."""
-        self.written = False
-        """Whether the text is what it will be and only has to be delivered: nothing is left to stop."""
-        self._task: asyncio.Task[Any] | None = None
-        """The task inside the block."""
+    async def come(self) -> None:
+        """Wait for the turn. Whoever is interrupted in that keeps the spot, and may call it again."""
+        if self._line is None:
+            self._line = asyncio.create_task(self._lock.acquire())
+        await asyncio.shield(self._line)
 
-    def is_of(self, conversation: str, asker: int) -> bool:
-        """Whether ``asker`` asked for it, somewhere on the platform of ``conversation``; ids are a platform's own."""
-        return _person(self.conversation, self.asker) == _person(conversation, asker)
+    def leave(self) -> None:
+        """Give the turn, or the spot in the line, to the next one. A second time does nothing."""
+        line, self._line = self._line, None
+        if line is not None and line.done():
+            self._lock.release()
+        elif line is not None:
+            line.cancel()
 
-    def stop(self, state: State = State.STOPPED) -> None:
-        """End the block, now or as soon as it is entered. The first reason counts; after the block none does."""
-        if self.cut is None and not self.written:
-            self.cut = state
-            if self._task is not None:
-                self._task.cancel()
+    def step_out(self) -> None:
+        """Leave the line; a turn that has come already is kept."""
+        if self._line is not None and not self._line.done():
+            self.leave()
 
-    async def __aenter__(self) -> None:
-        self._task = asyncio.current_task()
-        if self.cut is not None and self._task is not None:
-            self._task.cancel()
+    def __enter__(self) -> Self:
+        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool:
-        task, self._task = self._task, None
-        self.written = True
-        if self.cut is None or task is None:
-            return False
-        if kind is None:
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(0)  # the block had no wait left in which the cancellation could arrive
-        # `stop` cancelled the task once; whatever is left then is a cancellation from elsewhere, which goes on.
-        elsewhere = task.uncancel() > 0
-        if elsewhere and kind is None:
-            raise asyncio.CancelledError
-        return not elsewhere and kind is not None and issubclass(kind, asyncio.CancelledError)
+    def __exit__(self, *_: object) -> None:
+        self.leave()
 
 
 class Sessions:
@@ -143,18 +122,36 @@ class Sessions:
     def refusal(self, conversation: str, asker: int) -> Refusal | None:
         """Whether one more question of ``asker`` in ``conversation`` has to be refused now, and why."""
         here = len(self._here.get(conversation, ()))
+        if self._in_the_way(conversation, asker) is not None:
+            here -= 1
         if here and (self._capacity.busy == "refuse" or not self._capacity.queue):
             return Refusal("busy", here)
         if here > self._capacity.queue:
             return Refusal("queue", here - 1)
         # An answer that a platform does not take yet, for hours perhaps, is in nobody's way.
-        theirs = _unwritten(self._theirs.get(_person(conversation, asker), ()))
+        theirs = _unwritten(self._theirs.get(person_of(conversation, asker), ()))
         if theirs >= self._capacity.share:
             return Refusal("share", theirs)
         most = self._capacity.concurrent + self._capacity.waiting
         if len(self._tickets) >= most and (unwritten := _unwritten(self._tickets)) >= most:
             return Refusal("full", unwritten - self._capacity.concurrent)
         return None
+
+    def make_way(self, conversation: str, asker: int) -> None:
+        """Stop the answer that a new question of ``asker`` in ``conversation`` interrupts, if there is one."""
+        if (ticket := self._in_the_way(conversation, asker)) is not None:
+            ticket.stop()
+
+    def _in_the_way(self, conversation: str, asker: int) -> Ticket | None:
+        """The answer that is being written there, if questions interrupt and it is for ``asker``."""
+        if self._capacity.busy != "interrupt":
+            return None
+        first = next((ticket for ticket in self._here.get(conversation, ()) if not ticket.written), None)
+        return first if first is not None and first.asker == asker and first.cut is None else None
+
+    def answering(self, platform: str, message_id: str) -> Ticket | None:
+        """The answer to that message, if it is under way."""
+        return next((ticket for ticket in self._tickets if ticket.answers(platform, message_id)), None)
 
     def ahead(self, ticket: Ticket) -> int:
         """How many answers of its conversation are before it."""
@@ -165,7 +162,7 @@ class Sessions:
         task = asyncio.create_task(guarded(work, apologise), name=f"answer to {ticket.message_id}")
         self._tickets[ticket] = task
         self._here.setdefault(ticket.conversation, []).append(ticket)
-        self._theirs.setdefault(_person(ticket.conversation, ticket.asker), []).append(ticket)
+        self._theirs.setdefault(person_of(ticket.conversation, ticket.asker), []).append(ticket)
         task.add_done_callback(lambda _: self._leave(ticket))
         self.on_change()
         return task
@@ -177,9 +174,9 @@ class Sessions:
         task.add_done_callback(self._others.discard)
         return task
 
-    def turn(self, ticket: Ticket) -> AbstractAsyncContextManager[None]:
+    def turn(self, ticket: Ticket) -> Spot:
         """Its conversation's turn; a place in the engine comes after it, or one conversation could eat every place."""
-        return self._turns[ticket.conversation]
+        return Spot(self._turns[ticket.conversation])
 
     async def idle(self) -> None:
         """Return when nothing is under way."""
@@ -208,15 +205,11 @@ class Sessions:
 
     def _leave(self, ticket: Ticket) -> None:
         del self._tickets[ticket]
-        _take_out(self._theirs, _person(ticket.conversation, ticket.asker), ticket)
+        ticket.leave()
+        _take_out(self._theirs, person_of(ticket.conversation, ticket.asker), ticket)
         if _take_out(self._here, ticket.conversation, ticket):
             self._turns.pop(ticket.conversation, None)
         self.on_change()
-
-
-def _person(conversation: str, asker: int) -> tuple[str, int]:
-    """Who asks: ids are a platform's own."""
-    return conversation.partition(":")[0], asker
 
 
 def _unwritten(tickets: Iterable[Ticket]) -> int:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from clawdbot import words
-from clawdbot.commands import TABLE, called, may_stop, number
+from clawdbot.commands import TABLE, called, number
 from clawdbot.menu import COMMANDS
-from clawdbot.sessions import Ticket
 from clawdbot.testing.rig import ADA, ADMIN, BOB, Rig, question, slow, turns
+from clawdbot.ticket import may_change
 
 NewRig = Callable[..., Rig]
 
@@ -51,7 +51,7 @@ async def test_help_lists_what_the_asker_may_use(rig: NewRig) -> None:
         await bot.idle()
 
     mine = [line.split(":")[0] for line in user.screen.texts[0].splitlines()]
-    assert mine == ["/new", "/stop", "/persona", "/model", "/usage", "/help", "/latency me"]
+    assert mine == ["/new", "/stop", "/retry", "/undo", "/persona", "/model", "/usage", "/help", "/latency me"]
     assert "/latency: " in admin.screen.texts[0]
     assert user.screen.frames[0].private
 
@@ -145,9 +145,7 @@ async def test_commands_answer_while_the_conversation_is_busy(rig: NewRig) -> No
         assert said.screen.texts != []
 
 
-def test_whoever_asked_and_admins_may_stop() -> None:
-    ticket = Ticket("c", "m", asker=1)
-
-    assert may_stop(ticket, 1, admin=False)
-    assert may_stop(ticket, 2, admin=True)
-    assert not may_stop(ticket, 2, admin=False)
+def test_whoever_asked_and_admins_may_change_an_answer() -> None:
+    assert may_change(1, 1, admin=False)
+    assert may_change(1, 2, admin=True)
+    assert not may_change(1, 2, admin=False)

@@ -159,7 +159,7 @@ FAULTS = {
     "[answers]\nsystem_prompt = 3": "answers.system_prompt = 3: it must be a text in quotes.",
     "[answers]\ntemprature = 1": "answers.temprature is not a known setting; did you mean 'temperature'?",
     "[logging]\nxyz = 1": "logging.xyz is not a known setting; known here: level.",
-    '[sessions]\nbusy = "wait"': "sessions.busy = \"wait\": it must be 'queue' or 'refuse'.",
+    '[sessions]\nbusy = "wait"': "sessions.busy = \"wait\": it must be 'queue', 'interrupt' or 'refuse'.",
     "engine = 3": "engine = 3: it must be a table.",
     "[engin]": "engin is not a known setting; did you mean 'engine'?",
     "[access.discord]\nuser = [1]": "access.discord.user is not a known setting; did you mean 'users'?",

@@ -412,7 +412,7 @@ async def test_a_continued_answer_meets_the_limits_of_a_question(rig: NewRig) ->
 
     assert answer.screen.frames == [
         Frame(f"One\n\n{INTERRUPTED_MARK}", State.INTERRUPTED),
-        Frame(words.BUSY, State.FINAL, private=True),
+        Frame(words.BUSY, State.NOTICE, private=True),
     ]
 
 
@@ -488,7 +488,7 @@ async def test_stop_below_a_stray_copy_of_a_finished_answer_takes_it_away(rig: N
         await bot.idle()
 
     assert answer.screen.texts == [WITHDRAWN, "One two three four."]
-    assert answer.screen.states == [State.FINAL, State.FINAL]
+    assert answer.screen.states == [State.NOTICE, State.FINAL]
 
 
 async def test_stop_below_an_answer_that_is_just_over_does_nothing(rig: NewRig) -> None:

@@ -9,8 +9,9 @@ from typing import Literal
 import pytest
 
 from clawdbot.chat import State
-from clawdbot.sessions import LAST_WORDS, Capacity, Refusal, Sessions, Ticket, survived
+from clawdbot.sessions import LAST_WORDS, Capacity, Refusal, Sessions, survived
 from clawdbot.testing.clock import ManualClock
+from clawdbot.ticket import Ticket
 
 MakeSessions = Callable[..., Sessions]
 
@@ -265,7 +266,8 @@ async def test_turns_are_taken_in_their_order(sessions: MakeSessions) -> None:
     order: list[str] = []
 
     async def work(own: Ticket) -> None:
-        async with some.turn(own):
+        with some.turn(own) as spot:
+            await spot.come()
             order.append(f"{own.message_id} begins")
             await asyncio.sleep(0)
             order.append(f"{own.message_id} ends")
@@ -284,9 +286,11 @@ async def test_a_stop_in_line_lets_the_others_move_up(sessions: MakeSessions) ->
     go_on = asyncio.Event()
 
     async def work(own: Ticket) -> None:
-        async with own, some.turn(own):
-            order.append(own.message_id)
-            await go_on.wait()
+        with some.turn(own) as spot:
+            async with own:
+                await spot.come()
+                order.append(own.message_id)
+                await go_on.wait()
 
     tickets = [ticket(message_id=number) for number in "123"]
     for own in tickets:

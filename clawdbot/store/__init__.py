@@ -2,8 +2,9 @@
 
 from clawdbot.store.access import AccessBook, Decision, Entry
 from clawdbot.store.choices import ChoiceBook
-from clawdbot.store.records import Answer, Question, Turn, Unfinished
-from clawdbot.store.store import Store, open_store
+from clawdbot.store.opening import open_store
+from clawdbot.store.records import Answer, Question, Revision, Turn, Unfinished
+from clawdbot.store.store import Store
 
 __all__ = [
     "AccessBook",
@@ -12,6 +13,7 @@ __all__ = [
     "Decision",
     "Entry",
     "Question",
+    "Revision",
     "Store",
     "Turn",
     "Unfinished",

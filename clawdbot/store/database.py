@@ -21,7 +21,16 @@ Work = Callable[[sqlite3.Connection], T]
 
 # The scripts that bring a database up to date, oldest first. `PRAGMA user_version` counts those that a file has had:
 # add to the end, change none.
-STEPS = ("schema.sql", "continued.sql", "held.sql", "access.sql", "rooms.sql", "attached.sql", "choices.sql")
+STEPS = (
+    "schema.sql",
+    "continued.sql",
+    "held.sql",
+    "access.sql",
+    "rooms.sql",
+    "attached.sql",
+    "choices.sql",
+    "revised.sql",
+)
 
 _FAULTS = {
     sqlite3.SQLITE_BUSY: "is locked by another program",

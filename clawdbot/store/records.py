@@ -46,6 +46,22 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Revision:
+    """Why an answer is written anew, and what changes in its question."""
+
+    by: int | None = None
+    """Whose question it counts as; None: nobody's."""
+    event: str = ""
+    """`Message.event` of what asked for it, which is applied once; "" for what cannot be delivered again."""
+    text: str | None = None
+    """The question from now on; None: what it was."""
+    more: str = ""
+    """What is added to its end."""
+    unfinished: bool = False
+    """As `Message.unfinished`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One side of a finished exchange. Ids grow along a conversation and are never used twice."""
 
@@ -66,6 +82,8 @@ class Unfinished:
     """`Post.ref` of each of its messages; None for one whose posting was begun: it may be there or not."""
     answer: Answer | None
     """All that is known of its text, "streaming" as long as it is being written; None if nothing is known."""
+    revised: bool = False
+    """Whether it was asked for anew; its question counts as received then."""
 
 
 ASKED = (

@@ -1,27 +1,24 @@
 """The store: a typed door to the database, one method for each thing that the core wants kept or brought back."""
 
-import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from math import inf
-from pathlib import Path
 
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Message, State
 from clawdbot.clock import Clock
-from clawdbot.errors import StoreError
 from clawdbot.latency import Timing
 from clawdbot.store.access import AccessBook
 from clawdbot.store.choices import ChoiceBook
-from clawdbot.store.database import Database, open_database
+from clawdbot.store.database import Database
 from clawdbot.store.records import (
     ASKED,
     Answer,
     Kept,
     Question,
+    Revision,
     Turn,
     Unfinished,
     answer_row,
@@ -33,10 +30,9 @@ from clawdbot.store.records import (
     read_question,
     read_turns,
 )
+from clawdbot.store.revisions import Revisions, bring_back, complete
 
 log = logging.getLogger(__name__)
-
-DAY = 86_400.0
 
 _LAST = 2**63 - 1
 
@@ -73,10 +69,17 @@ _FAIL = """
 UPDATE reply SET state = ?, answer = NULL, question_tokens = NULL, answer_tokens = NULL, finished_at = ?
 WHERE id = ? AND finished_at IS NULL
 """
+# An exchange whose answer is being written anew is there as it was. Of two columns of one name the first one counts.
 _HISTORY = """
-WITH start AS (SELECT coalesce((SELECT first_turn FROM conversation WHERE key = ?), 0) AS first_turn)
-SELECT reply.*, first_turn FROM reply, start
-WHERE conversation = ? AND id >= first_turn / 2 AND id < ? AND finished_at IS NOT NULL AND answer <> '' ORDER BY id
+WITH start AS (SELECT coalesce((SELECT first_turn FROM conversation WHERE key = ?1), 0) AS first_turn)
+SELECT question, answer, model, question_tokens, answer_tokens, reply.*, first_turn FROM reply, start
+WHERE conversation = ?1 AND id >= first_turn / 2 AND id < ?2 AND finished_at IS NOT NULL AND answer <> ''
+      AND forgotten_at IS NULL
+UNION ALL
+SELECT former.question, former.answer, former.model, former.question_tokens, former.answer_tokens, reply.*, first_turn
+FROM former JOIN reply ON reply.id = former.reply, start
+WHERE conversation = ?1 AND id >= first_turn / 2 AND id < ?2 AND finished_at IS NULL AND forgotten_at IS NULL
+ORDER BY id
 """
 _RESET = """
 INSERT INTO conversation (key, first_turn) SELECT ?, 2 * (coalesce(max(id), 0) + 1) FROM reply WHERE true
@@ -95,15 +98,26 @@ ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
 _ENDS_WITH = """
 SELECT 1 FROM reply JOIN post ON post.reply = reply.id
 WHERE post.ref = ?2 AND conversation = ?1 AND (finished_at IS NULL OR answer <> '')
-      AND id >= coalesce((SELECT first_turn / 2 FROM conversation WHERE key = ?1), 0)
+      AND id >= coalesce((SELECT first_turn / 2 FROM conversation WHERE key = ?1), 0) AND forgotten_at IS NULL
       AND NOT EXISTS (SELECT 1 FROM reply AS later WHERE later.conversation = ?1 AND later.id > reply.id
-                      AND later.finished_at IS NOT NULL AND later.answer <> '')
+                      AND later.finished_at IS NOT NULL AND later.answer <> '' AND later.forgotten_at IS NULL)
 """
 _PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
 # Of those that are finished the latest will do; an index would cost more than it is worth.
 _HELD = """
 SELECT platform, reply_ref, held_until FROM reply
 WHERE held_until > ? AND (finished_at IS NULL OR id > (SELECT max(id) FROM reply) - 1000)
+"""
+_ASKED = "SELECT * FROM reply WHERE platform = ? AND message_id = ? ORDER BY id DESC LIMIT 1"
+# Two searches, since each kind of reply has an index of its own.
+_LATEST = """
+WITH start AS (SELECT coalesce((SELECT first_turn FROM conversation WHERE key = ?1), 0) AS first_turn)
+SELECT * FROM reply WHERE id = (SELECT max(id) FROM (
+    SELECT max(id) AS id FROM reply, start WHERE conversation = ?1 AND id >= first_turn / 2 AND finished_at IS NOT NULL
+        AND forgotten_at IS NULL AND (answer <> '' OR NOT ?2)
+    UNION ALL
+    SELECT max(id) FROM reply, start WHERE conversation = ?1 AND id >= first_turn / 2 AND finished_at IS NULL
+        AND forgotten_at IS NULL))
 """
 _OF_POST = """
 SELECT reply.* FROM reply JOIN post ON post.reply = reply.id
@@ -119,50 +133,6 @@ _TIMINGS_OF = f"""
 SELECT {", ".join(f"timing.{name}" for name in _TIMING)} FROM reply JOIN timing ON timing.reply = reply.id
 WHERE reply.platform = ? AND author = ? ORDER BY received_at DESC, reply.id DESC LIMIT ?
 """
-_PRUNE = (
-    "DELETE FROM event WHERE at < ?",
-    "DELETE FROM timing WHERE at < ?",
-    "DELETE FROM audit WHERE at < ?",
-    "DELETE FROM post WHERE reply IN (SELECT id FROM reply WHERE finished_at < ?)",
-)
-
-
-@asynccontextmanager
-async def open_store(
-    path: Path, clock: Clock, *, patience: float = 5.0, keep_days: float = 30.0, idle_reset: float = inf
-) -> AsyncIterator["Store"]:
-    """Open the database at ``path``, made or brought up to date if need be, and close it at the end of the block.
-
-    ``patience``: how many seconds to wait for another program's lock. ``keep_days``: how long timings, events, the
-    audit and the refs of finished posts are kept (infinity is for ever); questions and answers stay. What is older
-    goes at once and then once a day. ``idle_reset``: seconds after its last exchange when a conversation begins anew.
-    Raises `StoreError`.
-    """
-    async with open_database(path, patience) as database:
-        await _prune(database, clock.wall() - keep_days * DAY)
-        tidying = asyncio.create_task(_prune_daily(database, clock, keep_days), name="prune")
-        try:
-            yield Store(database, clock, idle_reset)
-        finally:
-            tidying.cancel()
-            await asyncio.wait({tidying})
-
-
-async def _prune(database: Database, before: float) -> None:
-    def delete(connection: sqlite3.Connection) -> None:
-        for statement in _PRUNE:
-            connection.execute(statement, (before,))
-
-    await database.transaction(delete)
-
-
-async def _prune_daily(database: Database, clock: Clock, keep_days: float) -> None:
-    while True:
-        await clock.sleep(DAY)
-        try:
-            await _prune(database, clock.wall() - keep_days * DAY)
-        except StoreError:
-            log.exception("what is too old could not be removed; that is tried again tomorrow")
 
 
 class Store:
@@ -179,6 +149,8 @@ class Store:
         """What is kept about who may talk."""
         self.choices = ChoiceBook(database)
         """What conversations have chosen."""
+        self.revisions = Revisions(database, clock)
+        """How answers begin again and are forgotten."""
 
     async def first_seen(self, platform: str, event_id: str) -> bool:
         """Remember an event that is no question (a command); whether it is the first time that it is delivered."""
@@ -199,7 +171,7 @@ class Store:
         received_at = message.received_at - self._clock.now() + now
 
         def keep(connection: sqlite3.Connection) -> Kept | None:
-            if connection.execute(_REMEMBER, (message.conversation.platform, message.id, now)).rowcount == 0:
+            if connection.execute(_REMEMBER, (message.conversation.platform, message.event, now)).rowcount == 0:
                 return None
             if self._idle_reset < inf:
                 connection.execute(_RESET_IDLE, (key, now - self._idle_reset))
@@ -251,18 +223,25 @@ class Store:
         await self._database.write(_ANSWER, *answer_row(answer), None, reply)
 
     async def finish(
-        self, reply: int, answer: Answer, timing: Timing | None = None, first_turn: int | None = None
+        self,
+        reply: int,
+        answer: Answer,
+        timing: Timing | None = None,
+        first_turn: int | None = None,
+        *,
+        tokens: int = 0,
     ) -> None:
         """The platform shows the whole answer: both turns enter the history, and the reply is pending no more.
 
         ``first_turn``: a `Turn.id`, when the prompt was trimmed; the history begins there from now on (it never moves
-        back). To drop all that came before this exchange, pass one more than the last turn's id. Finishing twice
-        changes nothing.
+        back). To drop all that came before this exchange, pass one more than the last turn's id. ``tokens``: what the
+        engine needed for an answer that was written anew. Finishing twice changes nothing.
         """
         now = self._clock.wall()
 
         def keep(connection: sqlite3.Connection) -> None:
             connection.execute(_ANSWER, (*answer_row(answer), now, reply))
+            complete(connection, reply, tokens)
             if timing is not None:
                 connection.execute(_TIME, (reply, *(getattr(timing, name) for name in _TIMING)))
             if first_turn is not None:
@@ -271,16 +250,22 @@ class Store:
         await self._database.transaction(keep)
 
     async def fail(self, reply: int, state: State) -> None:
-        """Give up on a reply: it is pending no more and leaves nothing in the history."""
-        await self._database.write(_FAIL, state.value, self._clock.wall(), reply)
+        """Give up on a reply: it is pending no more and leaves nothing in the history but what was there before."""
+        now = self._clock.wall()
+
+        def give_up(connection: sqlite3.Connection) -> None:
+            if not bring_back(connection, reply, now):
+                connection.execute(_FAIL, (state.value, now, reply))
+
+        await self._database.transaction(give_up)
 
     async def history(self, conversation: str, model: str, before: int | None = None) -> list[Turn]:
         """The finished turns of a conversation (`Conversation.key`), oldest first, questions and answers in turn.
 
         From its first turn on, as `finish` and `reset` have set it, to the reply ``before`` (None: to the end);
-        without answers of no text. Tokens are given when they are those of ``model``.
+        without answers of no text and what is forgotten. Tokens are given when they are those of ``model``.
         """
-        rows = await self._database.read(_HISTORY, conversation, conversation, _LAST if before is None else before)
+        rows = await self._database.read(_HISTORY, conversation, _LAST if before is None else before)
         return [turn for row in rows for turn in read_turns(row, model) if turn.id >= row["first_turn"]]
 
     async def reset(self, conversation: str) -> None:
@@ -310,14 +295,35 @@ class Store:
         rows = await self._database.read(_OF_POST, post_ref, where.platform, where.chat, where.topic)
         return await self._read(rows[0]) if rows else None
 
+    async def asked(self, platform: str, message_id: str) -> Unfinished | None:
+        """The reply to a message (`Message.id`) of a platform; None when that is no question that was taken in."""
+        rows = await self._database.read(_ASKED, platform, message_id)
+        return await self._read(rows[0]) if rows else None
+
+    async def latest(self, conversation: str, *, remembered: bool = False) -> Unfinished | None:
+        """The last reply of a conversation since its beginning that was not forgotten; None when there is none.
+
+        ``remembered``: the last one that is in the history, or will be.
+        """
+        rows = await self._database.read(_LATEST, conversation, remembered)
+        return await self._read(rows[0]) if rows else None
+
+    async def revise(self, reply: int, revision: Revision) -> Unfinished | None:
+        """See `Revisions.begin`; what there is of the reply then, None when the revision was applied before."""
+        if not await self.revisions.begin(reply, revision):
+            return None
+        rows = await self._database.read("SELECT * FROM reply WHERE id = ?", reply)
+        return await self._read(rows[0])
+
     async def reopen(self, reply: int) -> bool:
         """Take an interrupted reply up again, with its text so far as a draft; False when somebody else has."""
         return await self._database.write(_REOPEN, reply) == 1
 
     async def _read(self, row: sqlite3.Row) -> Unfinished:
-        question = read_question(row, row["received_at"] - self._clock.wall() + self._clock.now())
+        received_at = row["revised_at"] or row["received_at"]
+        question = read_question(row, received_at - self._clock.wall() + self._clock.now())
         posts = read_posts(await self._database.read(_POSTS, row["id"]), row["begun"])
-        return Unfinished(row["id"], question, posts, read_answer(row))
+        return Unfinished(row["id"], question, posts, read_answer(row), revised=row["revised_at"] is not None)
 
     async def private_chats(self, platform: str, limit: int = 200) -> list[Conversation]:
         """Where people have asked something in private, the latest first, ``limit`` of them at most."""

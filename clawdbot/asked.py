@@ -1,0 +1,32 @@
+"""A question on its way to an answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from clawdbot.chat import Message, Reply
+from clawdbot.store import Answer, Unfinished
+from clawdbot.ticket import Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A stored question that is to be answered, or its answer to be delivered."""
+
+    number: int
+    """The id of its reply in the store."""
+    message: Message
+    reply: Reply
+    ticket: Ticket
+    posts: Sequence[str | None] | None = None
+    """The messages that were put up before, perhaps none, as `LiveReply` takes them; None at the first try."""
+    begun: Answer | None = None
+    """An interrupted answer that is to be continued."""
+    revised: bool = False
+    """Whether it was asked for anew: its time says nothing about how fast questions are answered."""
+
+    @classmethod
+    def of(cls, left: Unfinished, reply: Reply, ticket: Ticket, *, unfinished: bool = False) -> Self:
+        """What there is of it in the store, to be answered; ``unfinished``: the question may go on."""
+        message = replace(left.question.message, unfinished=unfinished)
+        return cls(left.reply, message, reply, ticket, left.posts, revised=left.revised)

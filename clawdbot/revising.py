@@ -1,0 +1,174 @@
+"""The answer to a question is written anew, in its own messages.
+
+That is one idea behind four wishes: another answer is wanted (a button, a command), the question was edited, or it goes
+on in the next message, since the platform's client had cut it in two.
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+from functools import partial
+
+from clawdbot import words
+from clawdbot.addresses import Addresses
+from clawdbot.answering import Answering
+from clawdbot.asked import Asked
+from clawdbot.chat import Message, Pressed, Reply
+from clawdbot.errors import StoreError
+from clawdbot.intake import Intake
+from clawdbot.notices import Notices
+from clawdbot.said import Said
+from clawdbot.sessions import Sessions
+from clawdbot.store import Revision, Store, Unfinished
+from clawdbot.ticket import Ticket, may_change
+
+log = logging.getLogger(__name__)
+
+
+class Revising:
+    """Lets answers begin again, those that are under way and those that are complete."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        sessions: Sessions,
+        answering: Answering,
+        intake: Intake,
+        notices: Notices,
+        addresses: Addresses,
+    ) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._answering = answering
+        self._intake = intake
+        self._notices = notices
+        self._addresses = addresses
+
+    async def edited(self, message: Message, reply: Reply) -> bool:
+        """Let the answer follow an edited question; False when the question was never taken in.
+
+        Returns when that is durable. Raises `StoreError`.
+        """
+        where = message.conversation
+        if await self._store.revisions.seen(where.platform, message.event):
+            return True
+        found = await self._store.asked(where.platform, message.id)
+        under_way = self._sessions.answering(where.platform, message.id) is not None
+        if found is None:
+            return False
+        earlier = found.question.message
+        if earlier.author.id == message.author.id and earlier.text != message.text:
+            revision = Revision(message.author.id, message.event, message.text, unfinished=message.unfinished)
+            accept = partial(self._apply, earlier, revision, reply)
+            await self._intake.take(message, reply, accept, in_place=under_way)
+        return True
+
+    async def joined(self, message: Message, reply: Reply) -> None:
+        """Add a text to the one that it continues; where that was not taken, nothing of it is.
+
+        Returns when that is durable. Raises `StoreError`.
+        """
+        platform = message.conversation.platform
+        found = await self._store.asked(platform, message.continues)
+        if found is None or found.question.message.author.id != message.author.id:
+            log.info("a part of a text was left alone: what it continues was not taken in")
+            return
+        earlier = found.question.message
+        if refusal := self._intake.too_long(len(earlier.text) + len(message.text)):
+            if await self._intake.claim(message):
+                if ticket := self._sessions.answering(platform, earlier.id):
+                    ticket.stop()
+                self._intake.refuse(refusal, earlier, reply)
+            return
+        revision = Revision(None, message.event, more=message.text, unfinished=message.unfinished)
+        await self._apply(earlier, revision, self._addresses.reply_to(found) or reply)
+
+    async def regenerate(self, event: Pressed, reply: Reply, *, admin: bool) -> None:
+        """Write the answer anew that has the message ``event.post``, if whoever asks for it may.
+
+        ``reply`` is for what has to be said to them alone. While the answer is under way it does nothing.
+        """
+        found = await self._store.of_post(event.conversation, event.post)
+        if found is None:
+            said = words.NOT_KNOWN
+        elif not may_change(found.question.message.author.id, event.by.id, admin=admin) or self._is_under_way(found):
+            return
+        else:
+            said = await self._renew(found, replace(found.question.message, author=event.by))
+        if said:
+            await self._notices.explain(Said(said, private=True), event, reply)
+
+    async def retry(self, message: Message, *, admin: bool) -> Said:
+        """Write the last answer of the conversation anew, if the author of ``message`` may have that."""
+        found = await self._store.latest(message.conversation.key)
+        if found is None:
+            said = words.NOTHING_TO_RETRY
+        elif not may_change(found.question.message.author.id, message.author.id, admin=admin):
+            said = words.NOT_YOURS
+        elif self._is_under_way(found):
+            said = words.STILL_WRITING
+        else:
+            said = await self._renew(found, replace(found.question.message, author=message.author)) or words.RETRYING
+        return Said(said, private=True)
+
+    async def undo(self, message: Message, *, admin: bool) -> Said:
+        """Forget the last exchange of the conversation, if the author of ``message`` may have that."""
+        found = await self._store.latest(message.conversation.key, remembered=True)
+        if found is None:
+            return Said(words.NOTHING_TO_UNDO, private=True)
+        asked = found.question.message
+        if not may_change(asked.author.id, message.author.id, admin=admin):
+            return Said(words.NOT_YOURS, private=True)
+        if ticket := self._sessions.answering(asked.conversation.platform, asked.id):
+            ticket.stop()
+        await self._store.revisions.forget(found.reply)
+        return Said(words.UNDONE)
+
+    async def _renew(self, found: Unfinished, message: Message) -> str:
+        """Write the answer to ``message``, by whoever wants it, anew; what is to be said about that, "" for nothing."""
+        where = self._addresses.reply_to(found)
+        if where is None:
+            return words.NOT_KNOWN
+        accept = partial(self._apply, found.question.message, Revision(message.author.id), where)
+        refusal = await self._intake.weigh(message, accept)
+        return "" if refusal is None else self._intake.why(refusal)
+
+    def _is_under_way(self, found: Unfinished) -> bool:
+        asked = found.question.message
+        return self._sessions.answering(asked.conversation.platform, asked.id) is not None
+
+    async def _apply(self, question: Message, revision: Revision, reply: Reply) -> None:
+        """Let the answer to a stored question begin again, wherever it is; returns when that is durable.
+
+        Raises `StoreError`.
+        """
+        platform = question.conversation.platform
+        while (ticket := self._sessions.answering(platform, question.id)) is not None:
+            if self._sessions.closing:
+                raise asyncio.CancelledError  # it was not taken in: the platform may deliver it again
+            if await ticket.revise(revision):
+                return
+        await self._begin(question, revision, reply)
+
+    async def _begin(self, question: Message, revision: Revision, reply: Reply) -> None:
+        ticket = Ticket(question.conversation.key, question.id, question.author.id)
+        durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def answer() -> None:
+            try:
+                found = await self._store.asked(question.conversation.platform, question.id)
+                again = found and await self._store.revise(found.reply, revision)
+            except StoreError as error:
+                durable.set_exception(error)
+                return
+            finally:
+                if not durable.done():
+                    durable.set_result(None)
+            # None: it was delivered a second time. At the end of the bot it is left to the next start.
+            if again is not None and not self._sessions.closing:
+                await self._answering.answer(Asked.of(again, reply, ticket, unfinished=revision.unfinished))
+
+        # Its place is taken before the first wait, so that nothing else begins for the same question.
+        self._sessions.start(ticket, answer, partial(self._notices.apologise, question, reply))
+        await durable

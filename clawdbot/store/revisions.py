@@ -1,0 +1,96 @@
+"""What is kept of answers that are written anew, and of exchanges that are forgotten."""
+
+import sqlite3
+
+from clawdbot.clock import Clock
+from clawdbot.store.database import Database
+from clawdbot.store.records import Answer, Revision, read_answer
+
+_KEEP = """
+INSERT INTO former (reply, question, state, answer, model, question_tokens, answer_tokens)
+SELECT id, question, state, answer, model, question_tokens, answer_tokens FROM reply
+WHERE id = ? AND answer <> '' AND state IN ('final', 'stopped', 'interrupted')
+ON CONFLICT DO NOTHING
+"""
+_BEGIN = """
+UPDATE reply SET question = coalesce(?, question) || ?, revised_at = coalesce(?, revised_at), finished_at = NULL,
+                 state = 'asked', answer = NULL, model = NULL, question_tokens = NULL, answer_tokens = NULL
+WHERE id = ?
+"""
+_COUNT = "INSERT INTO revision (reply, platform, person, at) SELECT id, platform, ?, ? FROM reply WHERE id = ?"
+_TOKENS = "UPDATE revision SET tokens = ? WHERE id = (SELECT max(id) FROM revision WHERE reply = ?)"
+_BRING_BACK = """
+UPDATE reply SET (question, state, answer, model, question_tokens, answer_tokens, finished_at) =
+    (SELECT question, state, answer, model, question_tokens, answer_tokens, ? FROM former WHERE former.reply = reply.id)
+WHERE id = ? AND finished_at IS NULL AND EXISTS (SELECT 1 FROM former WHERE former.reply = reply.id)
+"""
+_DROP = "DELETE FROM former WHERE reply = ?"
+_REMEMBER = (
+    "INSERT INTO event (platform, id, at) SELECT platform, ?, ? FROM reply WHERE id = ? ON CONFLICT (platform, id) "
+    "DO NOTHING"
+)
+_SEEN = "SELECT 1 FROM event WHERE platform = ? AND id = ?"
+_FORGET = "UPDATE reply SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL"
+
+
+class Revisions:
+    """How answers begin again and are forgotten. Every method raises `StoreError`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def begin(self, reply: int, revision: Revision) -> bool:
+        """Let a reply be pending again, with its question as ``revision`` has it; False when that was done before.
+
+        Its answer, if there is one, is kept until another one is finished.
+        """
+        now = self._clock.wall()
+
+        def keep(connection: sqlite3.Connection) -> bool:
+            if revision.event and not connection.execute(_REMEMBER, (revision.event, now, reply)).rowcount:
+                return False
+            connection.execute(_KEEP, (reply,))
+            again = None if revision.by is None else now
+            connection.execute(_BEGIN, (revision.text, revision.more, again, reply))
+            if revision.by is not None:
+                connection.execute(_COUNT, (revision.by, now, reply))
+            return True
+
+        return await self._database.transaction(keep)
+
+    async def take_back(self, reply: int) -> Answer | None:
+        """Give a pending reply the question and the answer back that it had; the answer, None when it had none.
+
+        It stays pending, since the screen may show something else.
+        """
+
+        def restore(connection: sqlite3.Connection) -> Answer | None:
+            if not bring_back(connection, reply, None):
+                return None
+            row = connection.execute("SELECT * FROM reply WHERE id = ?", (reply,)).fetchone()
+            return read_answer(row)
+
+        return await self._database.transaction(restore)
+
+    async def seen(self, platform: str, event: str) -> bool:
+        """Whether an event (`Message.event`) was taken in before."""
+        return bool(await self._database.read(_SEEN, platform, event))
+
+    async def forget(self, reply: int) -> bool:
+        """Let an exchange be in the history no more, finished or not; False when it was forgotten before."""
+        return await self._database.write(_FORGET, self._clock.wall(), reply) == 1
+
+
+def bring_back(connection: sqlite3.Connection, reply: int, finished_at: float | None) -> bool:
+    """Within a transaction: undo the revision of a pending reply; False when it had no answer before."""
+    brought = connection.execute(_BRING_BACK, (finished_at, reply)).rowcount == 1
+    connection.execute(_DROP, (reply,))
+    return brought
+
+
+def complete(connection: sqlite3.Connection, reply: int, tokens: int) -> None:
+    """Within a transaction: what was written anew is there, and the engine needed so many ``tokens`` for it."""
+    connection.execute(_DROP, (reply,))
+    if tokens:
+        connection.execute(_TOKENS, (tokens, reply))
