@@ -41,6 +41,7 @@ from clawdbot.sessions import Sessions
 from clawdbot.store import Question, Store
 from clawdbot.ticket import Ticket, may_change
 from clawdbot.warming import Warming
+from clawdbot.wellformed import wellformed
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ class Bot:
 
     def receive(self, event: Event, reply: Reply) -> Awaitable[None]:
         """See `clawdbot.chat.Receive`."""
-        event = settled(event, self._groups)
+        event = settled(wellformed(event), self._groups)
         match event:
             case Message():
                 return self._in_order(event, reply, partial(self._take, event, reply))
