@@ -5,8 +5,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, MutableMapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -14,14 +14,13 @@ from typing import Annotated, Any
 import typer
 import uvloop
 from rich.console import Console
-from rich.logging import RichHandler
 
 from clawdbot import __version__, config, plugins
 from clawdbot.app import open_app, serve
 from clawdbot.bench.cli import bench
 from clawdbot.bench.options import JsonOption
 from clawdbot.bench.tune_cli import tune
-from clawdbot.chat import Event, Reply
+from clawdbot.chat import Adapter, Event, Reply
 from clawdbot.clock import SystemClock, first_of
 from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings, StoreSettings
 from clawdbot.engine import models, pretrained
@@ -31,8 +30,11 @@ from clawdbot.engine.settled import settled
 from clawdbot.engine.vllm import VllmEngine, open_vllm
 from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
 from clawdbot.latency import Timing, closing_line
-from clawdbot.observed import answers, unobserved
+from clawdbot.observed import answers, together
+from clawdbot.ops.answer_log import log_answer
 from clawdbot.ops.doctor.cli import diagnose
+from clawdbot.ops.logs import Level, logged
+from clawdbot.ops.redaction import Redactor, secrets_of
 from clawdbot.ops.watch import Watch, wanted
 from clawdbot.threads import run_apart
 
@@ -45,9 +47,6 @@ cli.add_typer(bench, name="bench")
 cli.command()(tune)
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="Configuration file (default: ./config.toml).")]
-
-CHATTY = ("httpx", "discord", "aiosqlite", "asyncio", "matplotlib", "urllib3")
-"""Libraries whose INFO says too much. What must not be logged at all an adapter keeps back itself."""
 
 
 def main() -> None:
@@ -68,21 +67,28 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 def run(config_file: ConfigOption = None) -> None:
     """Serve the platforms that the configuration names."""
     settings = config.load(config_file, os.environ)
-    _log_to_stderr(settings.logging.level)
-    _hide_tokens(os.environ)
-    adapters = plugins.build(settings, plugins.installed())
-    if not adapters:
-        source = str(config_file or config.find(os.environ))
-        raise ConfigError(source, "no platform is enabled. Set enabled = true in a table such as [adapters.telegram].")
+    with _logged(settings, settings.logging.level):
+        _hide_tokens(os.environ)
+        adapters = plugins.build(settings, plugins.installed())
+        if not adapters:
+            source = str(config_file or config.find(os.environ))
+            raise ConfigError(
+                source, "no platform is enabled. Set enabled = true in a table such as [adapters.telegram]."
+            )
+        _serve(settings, adapters)
+
+
+def _serve(settings: Settings, adapters: Mapping[str, Adapter]) -> None:
     clock = SystemClock()
 
     async def serve_platforms(stop: asyncio.Event) -> None:
         if not wanted(settings.ops, adapters):
-            async with open_app(settings, _opener(settings), clock, unobserved) as app:
+            async with open_app(settings, _opener(settings), clock, log_answer) as app:
                 await serve(app, adapters, clock, stop, settings.sessions.drain)
             return
         watch = Watch(settings.ops, clock)
-        async with open_app(settings, _opener(settings), clock, watch.observe) as app, watch.open(app, adapters):
+        observe = together(log_answer, watch.observe)
+        async with open_app(settings, _opener(settings), clock, observe) as app, watch.open(app, adapters):
             await serve(app, adapters, clock, stop, settings.sessions.drain)
 
     _run(serve_platforms)
@@ -103,8 +109,12 @@ def chat(
 
 
 def _talk(settings: Settings, once: str | None) -> None:
-    _log_to_stderr("warning" if settings.logging.level == "info" else settings.logging.level)
-    _hide_tokens(os.environ)
+    with _logged(settings, "warning" if settings.logging.level == "info" else settings.logging.level):
+        _hide_tokens(os.environ)
+        _converse(settings, once)
+
+
+def _converse(settings: Settings, once: str | None) -> None:
     console = AdapterTable("--once", {} if once is None else {"once": once}, None)
     unfooted = settings.answers.model_copy(update={"footer": False})  # a longer line comes after each
     settings = settings.model_copy(update={"adapters": {"console": console}, "answers": unfooted})
@@ -142,10 +152,11 @@ def doctor(
     offline: Annotated[bool, typer.Option("--offline", help="Ask nobody outside this machine.")] = False,
 ) -> None:
     """Look whether everything that the bot needs is there, and say what to do; exit code 1 when something is not."""
-    _log_to_stderr("error")
     environ = dict(os.environ)
-    _hide_tokens(os.environ)
-    if not diagnose(config_file, json_file, environ, _opener if latency else None, online=not offline):
+    with logged("error", "text", Redactor(secrets_of(None, environ))):
+        _hide_tokens(os.environ)
+        healthy = diagnose(config_file, json_file, environ, _opener if latency else None, online=not offline)
+    if not healthy:
         raise typer.Exit(1)
 
 
@@ -234,15 +245,8 @@ def _complain(error: ClawdBotError) -> None:
         typer.echo(str(error), err=True)
 
 
-def _log_to_stderr(level: str) -> None:
-    handler: logging.Handler
-    if sys.stderr.isatty():
-        handler = RichHandler(console=Console(stderr=True), show_path=False)
-        logging.basicConfig(level=level.upper(), format="%(message)s", handlers=[handler])
-    else:
-        logging.basicConfig(level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for name in CHATTY:
-        logging.getLogger(name).setLevel(logging.WARNING)
+def _logged(settings: Settings, level: Level) -> AbstractContextManager[None]:
+    return logged(level, settings.logging.format, Redactor(secrets_of(settings, os.environ)))
 
 
 def _hide_tokens(environ: MutableMapping[str, str]) -> None:

@@ -169,6 +169,7 @@ class LoggingSettings(Section):
     """``[logging]``."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["text", "json"] = "text"
 
 
 class OpsSettings(Section):

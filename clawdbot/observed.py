@@ -68,5 +68,15 @@ def answers(take: Callable[[Timing], None]) -> Observe:
     return observe
 
 
+def together(*observers: Observe) -> Observe:
+    """Tells all of them."""
+
+    def observe(fact: Fact) -> None:
+        for one in observers:
+            one(fact)
+
+    return observe
+
+
 def unobserved(fact: Fact) -> None:
     """Where nobody watches."""

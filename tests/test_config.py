@@ -158,7 +158,7 @@ FAULTS = {
     "[answers]\ntop_p = 2": "answers.top_p = 2: it must be at most 1.",
     "[answers]\nsystem_prompt = 3": "answers.system_prompt = 3: it must be a text in quotes.",
     "[answers]\ntemprature = 1": "answers.temprature is not a known setting; did you mean 'temperature'?",
-    "[logging]\nxyz = 1": "logging.xyz is not a known setting; known here: level.",
+    "[logging]\nxyz = 1": "logging.xyz is not a known setting; known here: format, level.",
     '[sessions]\nbusy = "wait"': "sessions.busy = \"wait\": it must be 'queue', 'interrupt' or 'refuse'.",
     "engine = 3": "engine = 3: it must be a table.",
     "[engin]": "engin is not a known setting; did you mean 'engine'?",

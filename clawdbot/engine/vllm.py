@@ -174,6 +174,15 @@ async def _warm_up(engine: VllmEngine) -> None:
 
 
 def _import() -> None:
+    _import_library()
+    # Their own handlers would write past the bot's log, which keeps secrets out and has one format.
+    for name in ("vllm", "transformers"):
+        library = logging.getLogger(name)
+        library.handlers.clear()
+        library.propagate = True
+
+
+def _import_library() -> None:
     try:
         import vllm.v1.engine.async_llm  # noqa: F401
     except ImportError as error:

@@ -19,6 +19,7 @@ from clawdbot.ops.doctor.checks import checks_of
 from clawdbot.ops.doctor.finding import Finding, Level, examine, warn
 from clawdbot.ops.doctor.probe import ABOUT, probe
 from clawdbot.ops.meter import read_nvml
+from clawdbot.ops.redaction import Redactor, secrets_of
 from clawdbot.store import beside
 
 SURFACE = "console"
@@ -40,18 +41,26 @@ def diagnose(
     """
     started_at, clock = datetime.now(UTC), SystemClock()
     found = configuration.read(config_file, environ)
+    redact = Redactor(secrets_of(found.settings, environ))
+
+    def show(finding: Finding) -> None:
+        _show(finding.without(redact))
+
     checks = checks_of(found, environ, clock.wall(), online=online)
-    findings = asyncio.run(examine(checks, _show))
+    findings = asyncio.run(examine(checks, show))
     timing = None
     if open_engine is not None:
         finding, timing = _probe(found.settings, findings, open_engine)
-        _show(finding)
+        show(finding)
         findings.append(finding)
     numbers = {level: sum(finding.level is level for finding in findings) for level in Level}
     typer.echo(", ".join(f"{number} {level}" for level, number in numbers.items()))
     if json_file is not None:
         gpus = read_nvml(())
-        facts = {"findings": [finding.to_map() for finding in findings], "latency": _milliseconds(timing)}
+        facts = {
+            "findings": [finding.without(redact).to_map() for finding in findings],
+            "latency": _milliseconds(timing),
+        }
         report.write(json_file, report.origin(started_at, gpus[0].name if gpus else None) | facts)
     return not numbers[Level.FAIL]
 

@@ -3,7 +3,7 @@
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -33,6 +33,10 @@ class Finding:
     def line(self) -> str:
         """All of it in one line."""
         return " ".join(f"{self.level:<4}  {self.about}: {self.text} {self.remedy}".split("\n")).rstrip()
+
+    def without(self, redact: Callable[[str], str]) -> "Finding":
+        """The same, with texts as ``redact`` leaves them: what a foreign library said may hold anything."""
+        return replace(self, text=redact(self.text), remedy=redact(self.remedy))
 
     def to_map(self) -> dict[str, str]:
         """The same for a JSON file."""

@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -26,17 +25,7 @@ Doctor = Callable[..., Result]
 
 
 @pytest.fixture
-def loggers() -> Iterator[None]:
-    """As they were, after a command has set them."""
-    known = [logging.getLogger(name) for name in ("", *cli.CHATTY)]
-    levels = [logger.level for logger in known]
-    yield
-    for logger, level in zip(known, levels, strict=True):
-        logger.setLevel(level)
-
-
-@pytest.fixture
-def doctor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, loggers: None) -> Doctor:
+def doctor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Doctor:
     """Runs ``clawdbot doctor`` in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
