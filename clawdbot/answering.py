@@ -25,7 +25,7 @@ from clawdbot.errors import EngineDead, GenerationFailed, PromptTooLong, StoreEr
 from clawdbot.latency import WIDEST_FOOTER
 from clawdbot.notices import Notices, key_of
 from clawdbot.observed import Observe
-from clawdbot.reading import Reading
+from clawdbot.reading import Read, Reading
 from clawdbot.sessions import Sessions, Spot, survived
 from clawdbot.store import Answer, Store
 from clawdbot.style import Styles
@@ -167,16 +167,16 @@ class Answering:
         async with together() as group:
             reading = group.create_task(self._read(asked, live))
             await spot.come()
-        return replace(asked, message=reading.result())
+        return replace(asked, message=reading.result().message, pictures=reading.result().pictures)
 
-    async def _read(self, asked: Asked, live: LiveReply) -> Message:
-        """The message with what its files say, which the store keeps. Raises `Unreadable`."""
+    async def _read(self, asked: Asked, live: LiveReply) -> Read:
+        """Read what came along; what it says the store keeps. Raises `Unreadable`."""
         if not self._sessions.ahead(asked.ticket):
             live.wait(words.LOADING_FILES)
         whole = await self._albums.whole(asked.message)
-        message = await self._reading.read(whole, asked.reply)
-        await keep(self._store.attach(asked.number, message.files))
-        return message
+        read = await self._reading.read(whole, asked.reply)
+        await keep(self._store.attach(asked.number, read.message.files))
+        return read
 
     async def _write(self, draft: Draft, asked: Asked, live: LiveReply) -> None:
         """Let the engine write the answer into ``draft`` and onto the screen."""
@@ -186,6 +186,8 @@ class Answering:
             live.wait(words.RESTARTING if engine is not None else _UNTIL[self._host.phase])
             engine = await self._host.engine(instead_of=engine)
             live.wait("")
+            if asked.pictures:  # it may be another model than the one that was known when they came
+                self._reading.check(asked.message)
             try:
                 await self._generate(engine, draft, asked, live)
             except EngineDead:
@@ -205,13 +207,14 @@ class Answering:
         begun = await _tokens_of(draft.begun, engine)
         draft.model, draft.tokens = engine.info.model, begun
         history = await self._store.history(conversation, draft.model, before=asked.number)
-        made = await style.compose(engine, history, turn_text(message), message.files)
+        made = await style.compose(engine, history, turn_text(message), message.files, len(asked.pictures))
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
         prompt = [*made.tokens, *begun]
         async with self._place(engine, prompt, message, live) as place:
             live.wait("")
             draft.admitted = self._clock.now()
-            request = Request(f"{key_of(message)}-{draft.admitted:.6f}", prompt, style.sampling_after(len(begun)))
+            name, sampling = f"{key_of(message)}-{draft.admitted:.6f}", style.sampling_after(len(begun))
+            request = Request(name, prompt, sampling, asked.pictures)
             try:
                 await self._listen(engine.generate(request), place, draft, live)
             finally:

@@ -83,7 +83,7 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
         if sleep_after is not None:
             open_engine = await stack.enter_async_context(sleeping(open_engine))
         host = EngineHost(warming.around(open_engine), clock, sleep_after=sleep_after)
-        reading = Reading(Bounds(settings.answers.max_files, settings.answers.max_file_bytes), clock)
+        reading = Reading(_bounds(settings), lambda: host.info, clock)
         albums = Albums(store, clock)
         budgets, meter = Budgets(observe), Meter(os.getpid(), clock)
         answering = Answering(
@@ -269,6 +269,11 @@ def _store(settings: Settings, clock: Clock) -> AbstractAsyncContextManager[Stor
     keep = settings.store.keep_days or float("inf")
     idle = settings.sessions.idle_reset * 3600.0 or float("inf")
     return open_store(settings.store.path, clock, keep_days=keep, idle_reset=idle)
+
+
+def _bounds(settings: Settings) -> Bounds:
+    answers = settings.answers
+    return Bounds(answers.max_files, answers.max_file_bytes, answers.max_image_bytes)
 
 
 async def _choices(settings: Settings, book: ChoiceBook) -> tuple[Styles, Choice]:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from PIL.Image import Image
+
 from clawdbot.chat import Message, Reply
 from clawdbot.store import Answer, Unfinished
 from clawdbot.ticket import Ticket
@@ -24,6 +26,9 @@ class Asked:
     """An interrupted answer that is to be continued."""
     revised: bool = False
     """Whether it was asked for anew: its time says nothing about how fast questions are answered."""
+
+    pictures: tuple[Image, ...] = ()
+    """Those that came along, as soon as they were read."""
 
     @classmethod
     def of(cls, left: Unfinished, reply: Reply, ticket: Ticket, *, unfinished: bool = False) -> Self:

@@ -88,6 +88,8 @@ class AnswerSettings(Section):
     """Files that may come with one question."""
     max_file_bytes: Count = 1_000_000
     """The most that a file of text may have."""
+    max_image_bytes: Count = 10_000_000
+    """The most that a picture may have."""
 
 
 class Persona(Section):

@@ -65,8 +65,12 @@ def assemble(pieces: Sequence[Sequence[int]], contents: Sequence[Sequence[int]])
     return tokens
 
 
-async def compose(tokenizer: Tokenizer, system: str, history: Sequence[Turn], question: str, within: Room) -> Prompt:
-    """The prompt that asks ``question`` after ``history`` (user and assistant turns in pairs, oldest first).
+async def compose(
+    tokenizer: Tokenizer, system: str, history: Sequence[Turn], question: str, within: Room, images: int = 0
+) -> Prompt:
+    """The prompt that asks ``question``, with so many ``images``, after ``history``.
+
+    That has user and assistant turns in pairs, oldest first.
 
     Raises `PromptTooLong` when the question does not fit even without any history.
     """
@@ -76,7 +80,7 @@ async def compose(tokenizer: Tokenizer, system: str, history: Sequence[Turn], qu
     contents = [turn.tokens if turn.tokens is not None else await tokenizer.encode(turn.text) for turn in history]
 
     async def pieces_from(first: int) -> list[list[int]]:
-        return await tokenizer.pieces([*opening, *(turn.role for turn in history[first:]), "user"])
+        return await tokenizer.pieces([*opening, *(turn.role for turn in history[first:]), "user"], images)
 
     alone = len(assemble(await pieces_from(len(history)), [*head, asked]))
     if alone > within.prompt:

@@ -1,9 +1,10 @@
 """What came with a question is looked at, loaded and read, or refused with a sentence that names it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from PIL.Image import Image
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 
 from clawdbot import words
@@ -11,8 +12,9 @@ from clawdbot.attached import Attachment, Fetching
 from clawdbot.chat import Message, Reply
 from clawdbot.clock import Clock
 from clawdbot.documents import decode, label
-from clawdbot.engine.protocol import Tokenizer
+from clawdbot.engine.protocol import EngineInfo, Tokenizer
 from clawdbot.errors import DeliveryError, Limited, Unreachable, Unreadable, Unsure
+from clawdbot.pictures import open_picture
 from clawdbot.together import together
 
 TRIES = 5
@@ -48,40 +50,69 @@ class Bounds:
 
     files: int
     document_bytes: int
+    picture_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A question with what came along, as the model is given it."""
+
+    message: Message
+    """With the text of each document."""
+    pictures: tuple[Image, ...] = ()
 
 
 class Reading:
     """Decides what can be read, and reads it."""
 
-    def __init__(self, bounds: Bounds, clock: Clock) -> None:
+    def __init__(self, bounds: Bounds, info: Callable[[], EngineInfo | None], clock: Clock) -> None:
+        """``info`` is what is known of the engine: None before it was up for the first time."""
         self._bounds = bounds
+        self._info = info
         self._clock = clock
 
     def check(self, message: Message) -> None:
         """Look at what is known without loading anything. Raises `Unreadable`."""
         names = [*message.beside, *(label(file.name) for file in message.files if _is_foreign(file))]
         if names:
-            raise Unreadable(words.UNREADABLE.format(names=" and ".join(names), what=words.READABLE))
-        pictures = [file for file in message.files if file.is_picture]
-        if pictures:
-            raise Unreadable(words.NO_PICTURES.format(names=", ".join(label(file.name) for file in pictures)))
+            raise Unreadable(words.UNREADABLE.format(names=_listed(names), what=self._readable()))
+        pictures = [label(file.name) for file in message.files if file.is_picture]
+        most = self._most_pictures()
+        if pictures and most == 0:
+            raise Unreadable(words.NO_PICTURES.format(names=_listed(pictures)))
+        if most is not None and len(pictures) > most:
+            raise Unreadable(words.TOO_MANY_PICTURES.format(count=len(pictures), limit=most))
         if len(message.files) > self._bounds.files:
             raise Unreadable(words.TOO_MANY_FILES.format(count=len(message.files), limit=self._bounds.files))
         for file in message.files:
             self._check_size(file, file.size)
 
-    async def read(self, message: Message, reply: Reply) -> Message:
-        """``message`` with the text of each document, loaded where it is not there yet. Raises `Unreadable`."""
+    async def read(self, message: Message, reply: Reply) -> Read:
+        """Load and read what came with ``message``; what a document says only once, pictures every time.
+
+        Raises `Unreadable`.
+        """
         self.check(message)
         async with together() as group:
             files = [group.create_task(self._read(file, reply)) for file in message.files]
-        return replace(message, files=tuple(file.result() for file in files))
+        read = [file.result() for file in files]
+        pictures = tuple(found for found in read if not isinstance(found, Attachment))
+        known = [
+            found if isinstance(found, Attachment) else file for file, found in zip(message.files, read, strict=True)
+        ]
+        return Read(replace(message, files=tuple(known)), pictures)
 
-    async def _read(self, file: Attachment, reply: Reply) -> Attachment:
+    async def _read(self, file: Attachment, reply: Reply) -> Attachment | Image:
+        """The file with its text, or the picture that it is."""
         if file.text is not None:
             return file
         data = await self._load(file, reply)
         self._check_size(file, len(data))
+        if file.is_picture:
+            picture = await asyncio.to_thread(open_picture, data)
+            if picture is None:
+                raise Unreadable(words.NO_PICTURE.format(name=label(file.name)))
+            return picture
         text = await asyncio.to_thread(decode, data)
         if text is None:
             raise Unreadable(words.NO_TEXT.format(name=label(file.name)))
@@ -104,19 +135,32 @@ class Reading:
             raise Unreadable(words.NOT_LOADED.format(name=label(file.name))) from error
 
     def _check_size(self, file: Attachment, size: int) -> None:
-        limit = self._bounds.document_bytes
+        limit = self._bounds.picture_bytes if file.is_picture else self._bounds.document_bytes
         if size > limit:
             raise Unreadable(words.FILE_TOO_LARGE.format(name=label(file.name), size=_bytes(size), limit=_bytes(limit)))
+
+    def _most_pictures(self) -> int | None:
+        """How many the model takes at a time; None while that is not known."""
+        info = self._info()
+        return None if info is None else info.images
+
+    def _readable(self) -> str:
+        return words.READABLE_WITH_PICTURES if self._most_pictures() else words.READABLE
 
 
 async def sizes(tokenizer: Tokenizer, files: Sequence[Attachment]) -> list[tuple[str, int]]:
     """Name and tokens of each document, about: tokens that lie across the border of two slices are counted twice."""
     found = []
     for file in files:
-        text = file.text or ""
-        slices = [text[start : start + SLICE] for start in range(0, len(text), SLICE)]
+        if file.text is None:
+            continue
+        slices = [file.text[start : start + SLICE] for start in range(0, len(file.text), SLICE)]
         found.append((label(file.name), sum([len(await tokenizer.encode(part)) for part in slices])))
     return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _is_foreign(file: Attachment) -> bool:

@@ -30,9 +30,16 @@ class Style:
         return replace(self.sampling, max_tokens=max(1, self.sampling.max_tokens - written))
 
     async def compose(
-        self, engine: Engine, history: Sequence[Turn], question: str, files: Sequence[Attachment] = ()
+        self,
+        engine: Engine,
+        history: Sequence[Turn],
+        question: str,
+        files: Sequence[Attachment] = (),
+        images: int = 0,
     ) -> Prompt:
-        """The prompt for ``engine`` that asks ``question`` after ``history``; ``files`` are those whose text it holds.
+        """The prompt for ``engine`` that asks ``question``, with so many ``images``, after ``history``.
+
+        ``files`` are those whose text the question holds.
 
         Raises `PromptTooLong`, where files alone are too long before all of it is tokenized in one go.
         """
@@ -41,7 +48,7 @@ class Style:
         if (tokens := sum(size for _, size in parts)) > within.prompt:
             raise PromptTooLong(tokens, within.prompt, parts)
         try:
-            return await compose(engine.tokenizer, self.system_prompt, history, question, within)
+            return await compose(engine.tokenizer, self.system_prompt, history, question, within, images)
         except PromptTooLong as error:
             raise PromptTooLong(error.tokens, error.limit, parts) from error
 

@@ -27,10 +27,13 @@ TOO_LONG = "That is too long for me: it has {size:,} {unit} and I can read {limi
 FILES_TOO_LONG = "That is too long for me. {files}; {limit:,} tokens fit. Please send a shorter part of it."
 """``files`` are names with their sizes: "notes.txt: 12,345 tokens; log.txt: 700 tokens"."""
 READABLE = "text and files of text"
+READABLE_WITH_PICTURES = "text, files of text, and pictures"
 UNREADABLE = "I cannot read {names}. What I can read: {what}."
 NO_PICTURES = (
     "The model that I run takes no pictures, so I cannot see {names}. What I can read: text and files of text."
 )
+TOO_MANY_PICTURES = "{count} pictures are too many for the model that I run; it takes {limit} at a time."
+NO_PICTURE = "I cannot open {name}: it is damaged, too large, or no PNG, JPEG, WebP or GIF."
 NO_TEXT = "I cannot read {name}: it is no text, or in an encoding that I cannot tell. Files of text in UTF-8 are fine."
 TOO_MANY_FILES = "{count} files are too many for one question; I take {limit}."
 FILE_TOO_LARGE = "{name} is too large for me: it has {size} and I take {limit}. Please send a shorter part of it."

@@ -19,8 +19,8 @@ from clawdbot.testing.rig import turns
 class MannerlyTokenizer(CharacterTokenizer):
     """A template that says more around the first exchange than around later ones, as some do."""
 
-    async def pieces(self, roles: Sequence[Role]) -> list[list[int]]:
-        first, second, *others = await super().pieces(roles)
+    async def pieces(self, roles: Sequence[Role], images: int = 0) -> list[list[int]]:
+        first, second, *others = await super().pieces(roles, images)
         return [first, [-9] * 20 * ("assistant" in roles) + second, *others]
 
 

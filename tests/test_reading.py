@@ -1,9 +1,13 @@
 """Files that come with a question: loaded in its own task, kept with it, or refused with a sentence that names them."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from io import BytesIO
 from itertools import pairwise
+from typing import Any
 
 import pytest
+from PIL import Image
 
 from clawdbot import words
 from clawdbot.attached import Attachment
@@ -273,3 +277,135 @@ async def test_a_refused_file_leaves_nothing_in_the_history(rig: NewRig) -> None
         history = await bot.app.store.history("memory:1:0", INFO.model)
 
     assert history == []
+
+
+# Pictures
+
+
+def picture(colour: str = "red") -> bytes:
+    out = BytesIO()
+    Image.new("RGB", (4, 3), colour).save(out, "PNG")
+    return out.getvalue()
+
+
+def seeing(rig: NewRig, most: int = 4, **options: Any) -> Rig:
+    """A bot with a model that takes so many pictures at a time."""
+    bot = rig(**options)
+    bot.info = replace(INFO, images=most)
+    return bot
+
+
+async def test_a_picture_is_shown_to_a_model_that_sees(rig: NewRig) -> None:
+    """Its place is marked in the prompt, in the turn that asks about it."""
+    bot = seeing(rig)
+    async with bot.running():
+        bot.platform.say("What is that?", files={"bird.png": picture()})
+        await bot.idle()
+
+    (request,) = bot.requests
+    assert [image.getpixel((0, 0)) for image in request.images] == [(255, 0, 0)]
+    assert request.prompt.count(-6) == 1
+    assert question(request.prompt) == "[image: bird.png]\n\nWhat is that?"
+
+
+async def test_several_pictures_keep_their_order(rig: NewRig) -> None:
+    bot = seeing(rig)
+    async with bot.running():
+        bot.platform.say("Which?", files={"a.png": picture("red"), "notes.txt": b"Heron", "b.png": picture("blue")})
+        await bot.idle()
+
+    assert [image.getpixel((0, 0)) for image in bot.requests[0].images] == [(255, 0, 0), (0, 0, 255)]
+
+
+async def test_a_later_question_has_a_note_instead_of_the_picture(rig: NewRig) -> None:
+    """Pictures are kept nowhere; the note says that there was one."""
+    bot = seeing(rig)
+    async with bot.running():
+        answer = bot.platform.say("What is that?", files={"bird.png": picture()})
+        await bot.idle()
+        bot.platform.say("Is it tall?")
+        await bot.idle()
+
+    assert not bot.requests[1].images
+    assert -6 not in bot.requests[1].prompt
+    assert turns(bot.requests[1].prompt)[0] == ("user", "[image: bird.png]\n\nWhat is that?")
+    assert len(answer.made("fetch")) == 1
+
+
+async def test_a_restart_loads_the_picture_again(rig: NewRig) -> None:
+    bot = seeing(rig, script=silent)
+    async with bot.running():
+        bot.platform.say("What is that?", files={"bird.png": picture()})
+        await bot.until(lambda: len(bot.requests) == 1)
+    bot.script = slow
+    async with bot.running():
+        await bot.idle()
+
+    assert [len(request.images) for request in bot.requests] == [1, 1]
+
+
+async def test_a_model_that_sees_nothing_says_so(rig: NewRig) -> None:
+    """Also when there is text besides: nothing is answered as if the picture had been seen."""
+    bot = rig()
+    async with bot.running():
+        await bot.rest()
+        answer = bot.platform.say("What is that?", files={"bird.png": picture()})
+        await bot.idle()
+
+    assert answer.screen.texts == [words.NO_PICTURES.format(names="bird.png")]
+    assert answer.made("fetch") == []
+    assert bot.requests == []
+
+
+async def test_a_model_that_still_loads_may_turn_out_to_see_nothing(rig: NewRig) -> None:
+    bot = rig()
+    bot.loaded.clear()
+    async with bot.running():
+        answer = bot.platform.say("What is that?", files={"bird.png": picture()})
+        await bot.advance(3.0)
+        assert answer.screen.texts == [words.LOADING]
+        bot.loaded.set()
+        await bot.idle()
+
+    assert answer.screen.texts == [words.NO_PICTURES.format(names="bird.png")]
+    assert bot.requests == []
+
+
+async def test_more_pictures_than_the_model_takes_are_refused(rig: NewRig) -> None:
+    bot = seeing(rig, most=1)
+    async with bot.running():
+        await bot.rest()
+        answer = bot.platform.say("Which?", files={"a.png": picture(), "b.png": picture()})
+        await bot.idle()
+
+    assert answer.screen.texts == [words.TOO_MANY_PICTURES.format(count=2, limit=1)]
+
+
+async def test_a_picture_that_is_damaged_is_refused_by_name(rig: NewRig) -> None:
+    bot = seeing(rig)
+    async with bot.running():
+        answer = bot.platform.say("What is that?", files={"bird.png": picture()[:40]})
+        await bot.idle()
+
+    assert answer.screen.texts == [words.NO_PICTURE.format(name="bird.png")]
+    assert bot.requests == []
+
+
+async def test_a_large_picture_is_refused_with_its_size(rig: NewRig) -> None:
+    bot = seeing(rig, answers=AnswerSettings(max_image_bytes=200_000))
+    async with bot.running():
+        await bot.rest()
+        answer = bot.platform.say("What is that?", files={"bird.png": bytes(300_000)})
+        await bot.idle()
+
+    assert answer.screen.texts == [words.FILE_TOO_LARGE.format(name="bird.png", size="0.3 MB", limit="0.2 MB")]
+
+
+async def test_what_can_be_read_is_told_as_it_is(rig: NewRig) -> None:
+    bot = seeing(rig)
+    async with bot.running():
+        await bot.rest()
+        answer = bot.platform.say("", files={"song.mp3": b""})
+        await bot.idle()
+
+    assert answer.screen.texts == [words.UNREADABLE.format(names="song.mp3", what=words.READABLE_WITH_PICTURES)]

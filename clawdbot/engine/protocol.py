@@ -3,7 +3,10 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length"]
@@ -27,6 +30,8 @@ class Request:
     id: str
     prompt: list[int]
     sampling: Sampling
+    images: Sequence["Image"] = ()
+    """Those whose places are marked in the prompt (`Tokenizer.pieces`), in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,8 @@ class EngineInfo:
     """How many tokens the prefix cache holds, those of running answers included; 0 when there is none."""
     cache_block: int = 1
     """Only whole blocks of so many tokens are kept in it."""
+    images: int = 0
+    """How many pictures one prompt may have; 0: the model sees none."""
 
     def is_long(self, uncached: int) -> bool:
         """Whether reading so many tokens takes more than one step even of an idle engine.
@@ -91,10 +98,11 @@ class Tokenizer(Protocol):
         """``text`` as a user wrote it; nothing in it ever becomes a special token."""
         ...
 
-    async def pieces(self, roles: Sequence[Role]) -> list[list[int]]:
+    async def pieces(self, roles: Sequence[Role], images: int = 0) -> list[list[int]]:
         """What the chat template puts around the contents of turns with these roles, ready to be answered.
 
-        One piece more than ``roles``: before the first content, between contents, after the last.
+        One piece more than ``roles``: before the first content, between contents, after the last. So many ``images``
+        are part of the last turn, before its content.
         """
         ...
 

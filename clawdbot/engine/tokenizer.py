@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from jinja2 import TemplateError
@@ -35,8 +36,19 @@ class ChatTokenizer:
         self._tokenizer = tokenizer
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenizer")
         self._ids_of_piece: dict[str, list[int]] = {}
-        self._texts(["user", "assistant", "user"])
+        self._in_parts = False
+        """Whether every content is a list of parts: some templates of models that see pictures know no other."""
+        self._check_template()
         self._knows_system = self._renders_system()
+
+    @property
+    def shows_images(self) -> bool:
+        """Whether the template marks the place of a picture, and changes nothing else for it."""
+        try:
+            (_, *plain), (_, *shown) = self._texts(["user"]), self._texts(["user"], images=1)
+        except EngineUnavailable:
+            return False
+        return shown == plain
 
     def close(self) -> None:
         """Let the thread end."""
@@ -46,9 +58,9 @@ class ChatTokenizer:
         """See `Tokenizer.encode`."""
         return await self._run(self._encode, text)
 
-    async def pieces(self, roles: Sequence[Role]) -> list[list[int]]:
+    async def pieces(self, roles: Sequence[Role], images: int = 0) -> list[list[int]]:
         """See `Tokenizer.pieces`."""
-        return await self._run(self._pieces, roles)
+        return await self._run(partial(self._pieces, images=images), roles)
 
     async def _run(self, work: Callable[[T], R], value: T) -> R:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, value)
@@ -57,24 +69,43 @@ class ChatTokenizer:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
         return ids
 
-    def _pieces(self, roles: Sequence[Role]) -> list[list[int]]:
+    def _pieces(self, roles: Sequence[Role], images: int) -> list[list[int]]:
         if roles and roles[0] == "system" and not self._knows_system:
             # The system prompt opens the first user turn instead: a piece between the two joins them.
-            before, *rest = self._texts(roles[1:])
+            before, *rest = self._texts(roles[1:], images)
             return [self._ids(text) for text in (before, "\n\n", *rest)]
-        return [self._ids(text) for text in self._texts(roles)]
+        return [self._ids(text) for text in self._texts(roles, images)]
 
-    def _texts(self, roles: Sequence[Role]) -> list[str]:
+    def _texts(self, roles: Sequence[Role], images: int = 0) -> list[str]:
         """The template's own text before, between and after the contents."""
-        turns = [{"role": role, "content": f"{_OPEN}{number}{_CLOSE}"} for number, role in enumerate(roles)]
+        contents = [self._content(f"{_OPEN}{number}{_CLOSE}", 0) for number in range(len(roles) - 1)]
+        contents.append(self._content(f"{_OPEN}{len(roles) - 1}{_CLOSE}", images))
+        turns = [{"role": role, "content": content} for role, content in zip(roles, contents, strict=True)]
         try:
             parts = _SLOT.split(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
-        except TemplateError as error:
+        except (TemplateError, TypeError) as error:
             raise EngineUnavailable(f"The model's chat template refuses a conversation: {error}.", _CHOOSE) from error
         texts, numbers = parts[::2], parts[1::2]
         if numbers != [str(number) for number in range(len(roles))]:
             raise EngineUnavailable("The model's chat template does not show each turn once and in order.", _CHOOSE)
         return texts
+
+    def _content(self, slot: str, images: int) -> str | list[dict[str, str]]:
+        if not (images or self._in_parts):
+            return slot
+        return [*({"type": "image"} for _ in range(images)), {"type": "text", "text": slot}]
+
+    def _check_template(self) -> None:
+        """Find the form in which the template takes contents. Raises `EngineUnavailable` when it takes none."""
+        conversation: list[Role] = ["user", "assistant", "user"]
+        try:
+            self._texts(conversation)
+        except EngineUnavailable as fault:
+            self._in_parts = True
+            try:
+                self._texts(conversation)
+            except EngineUnavailable:
+                raise fault from None
 
     def _ids(self, text: str) -> list[int]:
         if text not in self._ids_of_piece:

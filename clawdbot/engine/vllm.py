@@ -8,6 +8,7 @@ import dataclasses
 import gc
 import logging
 import os
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any
@@ -26,6 +27,9 @@ WARM_UP_TOKENS = 8
 
 SHUTDOWN = 2.0
 """Seconds that the engine's processes get to end by themselves."""
+
+_TOO_LONG = re.compile(r"prompt \(length (\d+)\).* maximum\s+model length of (\d+)")
+"""What vLLM says of a prompt that does not fit its context."""
 
 _ENVIRONMENT_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1"}  # GiB
 
@@ -79,18 +83,18 @@ class VllmEngine:
             top_p=sampling.top_p,
             output_kind=RequestOutputKind.DELTA,
         )
-        prompt = {"type": "token", "prompt_token_ids": request.prompt}
         try:
             # Leaving `async for` does not close a generator; only closing it aborts the request.
-            async with aclosing(self._llm.generate(prompt, params, request.id)) as outputs:
+            async with aclosing(self._llm.generate(_prompt(request), params, request.id)) as outputs:
                 written = 0
                 async for output in outputs:
                     written += len(output.outputs[0].token_ids)
-                    yield _chunk(output, len(request.prompt), written)
+                    read = len(output.prompt_token_ids) if request.images else len(request.prompt)
+                    yield _chunk(output, read, written)
         except EngineDeadError as error:
             raise EngineDead("The engine core died.") from error
         except (EngineGenerateError, ValueError) as error:
-            raise GenerationFailed(f"vLLM could not finish an answer: {error}") from error
+            raise _failure(error) from error
 
     async def forget(self) -> bool:
         """Empty the prefix cache, for measurements; False when a request that just ends still holds a part of it."""
@@ -215,7 +219,9 @@ def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.
             llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **completed))
     except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
         raise _unavailable(error, model, on_cpu) from error
-    return VllmEngine(llm, tokenizer, _info_of(llm, model, f"vLLM {__version__}", current_platform))
+    return VllmEngine(
+        llm, tokenizer, _info_of(llm, model, f"vLLM {__version__}", current_platform, _images(llm, tokenizer))
+    )
 
 
 def surveyed() -> Survey:
@@ -262,7 +268,7 @@ def _unavailable(error: BaseException, model: str, on_cpu: bool) -> EngineUnavai
     )
 
 
-def _info_of(llm: Any, model: str, version: str, platform: Any) -> EngineInfo:
+def _info_of(llm: Any, model: str, version: str, platform: Any, images: int) -> EngineInfo:
     scheduler, cache = llm.vllm_config.scheduler_config, llm.vllm_config.cache_config
     blocks = int(cache.num_gpu_blocks or 0) if cache.enable_prefix_caching else 0
     device = f"CPU, {os.cpu_count()} cores" if platform.is_cpu() else str(platform.get_device_name())
@@ -276,7 +282,33 @@ def _info_of(llm: Any, model: str, version: str, platform: Any) -> EngineInfo:
         long_prefill=int(scheduler.long_prefill_token_threshold),
         cache_tokens=blocks * int(cache.block_size),
         cache_block=int(cache.block_size),
+        images=images,
     )
+
+
+def _images(llm: Any, tokenizer: ChatTokenizer) -> int:
+    """How many pictures a prompt may have: the model and its chat template both have to know them."""
+    config = llm.vllm_config.model_config
+    if not (config.is_multimodal_model and tokenizer.shows_images):
+        return 0
+    return int(config.multimodal_config.get_limit_per_prompt("image"))
+
+
+def _prompt(request: Request) -> dict[str, Any]:
+    """A prompt for vLLM. With pictures vLLM has to look at it first, which it does in a thread of its own.
+
+    It puts as many tokens as each picture needs in the place of its mark.
+    """
+    if not request.images:
+        return {"type": "token", "prompt_token_ids": request.prompt}
+    return {"prompt_token_ids": request.prompt, "multi_modal_data": {"image": list(request.images)}}
+
+
+def _failure(error: Exception) -> GenerationFailed | PromptTooLong:
+    """How many tokens pictures have is known to vLLM alone; it refuses too many before it reads any."""
+    if too_long := _TOO_LONG.search(str(error)):
+        return PromptTooLong(int(too_long[1]), int(too_long[2]) - 1)
+    return GenerationFailed(f"vLLM could not finish an answer: {error}")
 
 
 def _chunk(output: Any, prompt_tokens: int, written: int) -> Chunk:

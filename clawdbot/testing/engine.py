@@ -48,10 +48,14 @@ class CharacterTokenizer:
         """See `Tokenizer.encode`."""
         return [ord(character) for character in text]
 
-    async def pieces(self, roles: Sequence[Role]) -> list[list[int]]:
-        """See `Tokenizer.pieces`: -1 opens a turn, followed by -2, -3 or -4 for its role; -5 closes it."""
+    async def pieces(self, roles: Sequence[Role], images: int = 0) -> list[list[int]]:
+        """See `Tokenizer.pieces`: -1 opens a turn, followed by -2, -3 or -4 for its role; -5 closes it.
+
+        -6 is an image.
+        """
         role_token = {"system": -2, "user": -3, "assistant": -4}
         opened = [[-1, role_token[role]] for role in roles] + [[-1, role_token["assistant"]]]
+        opened[len(roles) - 1] += [-6] * images
         return [opening if number == 0 else [-5, *opening] for number, opening in enumerate(opened)]
 
 

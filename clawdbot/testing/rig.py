@@ -19,7 +19,7 @@ from clawdbot.latency import Timing
 from clawdbot.menu import Suggest, nothing
 from clawdbot.observed import Fact
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.engine import Script, ScriptedEngine
+from clawdbot.testing.engine import INFO, Script, ScriptedEngine
 from clawdbot.testing.memory import MemoryPost, MemoryReply, limits
 
 T = TypeVar("T")
@@ -205,6 +205,8 @@ class Rig:
         """Those of them that are answers."""
         self.database = folder / "clawdbot.sqlite3"
         self.engines_sleep = False
+        self.info = INFO
+        """What the engines to be started say of themselves."""
         """Whether engines that are started can sleep; those that cannot are closed instead."""
         self.settings = Settings(
             engine=engine or EngineSettings(),
@@ -335,5 +337,5 @@ class Rig:
         await self.loaded.wait()
         if self.trouble is not None:
             raise self.trouble
-        self.engines.append(ScriptedEngine(self.script, self.clock, can_sleep=self.engines_sleep))
+        self.engines.append(ScriptedEngine(self.script, self.clock, self.info, can_sleep=self.engines_sleep))
         yield self.engines[-1]

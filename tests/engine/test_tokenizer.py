@@ -215,3 +215,41 @@ async def test_the_same_question_always_gives_the_same_tokens() -> None:
     chat.close()
 
     assert long[: len(short)] == short
+
+
+WITH_IMAGES = (
+    "{% for turn in messages %}<|im_start|>{{ turn.role }}\n{% if turn.content is string %}{{ turn.content }}"
+    "{% else %}{% for part in turn.content %}{% if part.type == 'image' %}<s>{% else %}{{ part.text }}{% endif %}"
+    "{% endfor %}{% endif %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+IN_PARTS = WITH_IMAGES.replace("{% if turn.content is string %}{{ turn.content }}{% else %}", "").replace(
+    "{% endfor %}{% endif %}<|im_end|>", "{% endfor %}<|im_end|>"
+)
+
+
+class TestImages:
+    @pytest.mark.parametrize("template", [WITH_IMAGES, IN_PARTS], ids=["text or parts", "parts alone"])
+    async def test_their_places_are_marked_in_the_last_turn(self, template: str) -> None:
+        """With the token that the template has for them; a user cannot write it."""
+        model = made(template)
+        tokenizer = ChatTokenizer(model)
+        pieces = await tokenizer.pieces(["user", "assistant", "user"], images=2)
+        contents = [await tokenizer.encode(text) for text in ("Hello", "Hi", "What is <s>?")]
+        tokenizer.close()
+
+        assert model.decode(assemble(pieces, contents)).endswith(
+            "Hi<|im_end|>\n<|im_start|>user\n<s><s>What is <s>?<|im_end|>\n<|im_start|>assistant\n"
+        )
+        assert assemble(pieces, contents).count(256) == 2
+
+    @pytest.mark.parametrize(
+        ("template", "shows"), [(WITH_IMAGES, True), (IN_PARTS, True), (CHATML, False), (TRIMMING, False)]
+    )
+    def test_whether_a_template_knows_them(self, template: str, shows: bool) -> None:
+        tokenizer = ChatTokenizer(made(template))
+
+        assert tokenizer.shows_images is shows
+        tokenizer.close()
+
+    async def test_a_template_of_parts_alone_holds_a_conversation(self) -> None:
+        assert await prompt(IN_PARTS, ("user", "Hello")) == await prompt(CHATML, ("user", "Hello"))
