@@ -16,7 +16,7 @@ from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.discord import Rates, SimDiscord
 from clawdbot.testing.faults import Fault, Trouble
 
-FAST = Rates(edits=Rate(2, 0.3), sends=Rate(100, 1.0), whole_bot=Rate(1000, 1.0))
+FAST = Rates(edits=Rate(2, 1.5), sends=Rate(100, 1.0), whole_bot=Rate(1000, 1.0))
 
 
 class Plain(discord.Client):
@@ -138,8 +138,9 @@ async def test_discord_py_sleeps_inside_the_call_that_took_the_last_place() -> N
         await message.edit(content="2")
         shown = sim.answers(sim.channel)[0].now
         assert shown.text == "2"
-        assert sim.clock.now() - shown.at > 0.2
-        assert shown.at - started < 0.2
+        slept = sim.clock.now() - shown.at
+        assert slept > 0.2
+        assert slept > shown.at - started
         assert {call.status for call in sim.calls} <= {200}
 
 
