@@ -12,6 +12,8 @@ from clawdbot.documents import with_files
 
 LONGEST_NAME = 40
 """Characters of a name that are kept."""
+LONGEST_LOOKED_AT = 400
+"""Characters of a name that are looked at for them."""
 LONGEST_QUOTE = 2000
 """Characters of a quoted text that are kept."""
 CUT = " …"
@@ -46,7 +48,9 @@ def plain_name(name: str) -> str:
 
     Letters, marks, digits and pictures stay, with spaces, dots, hyphens, apostrophes and underscores between them.
     """
-    kept = "".join(sign if _harmless(sign) else " " for sign in unicodedata.normalize("NFKC", name))
+    # No platform has longer names; one of a megabyte would hold up everybody.
+    plain = unicodedata.normalize("NFKC", name[:LONGEST_LOOKED_AT])
+    kept = "".join(sign if _harmless(sign) else " " for sign in plain)
     short = " ".join(kept.split())[:LONGEST_NAME].strip()
     return short if short.strip(f" {MARKS}") and short.casefold() not in ROLES else NOBODY
 

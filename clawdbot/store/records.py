@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from clawdbot.asking import turn_text
+from clawdbot.asking import LONGEST_QUOTE, turn_text
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Message, Person, Quoted, State
 from clawdbot.engine.protocol import Role
@@ -99,7 +99,8 @@ def question_row(question: Question, received_at: float) -> tuple[object, ...]:
     where = (place.key, place.platform, place.chat, place.topic, place.private, place.guild, place.person)
     what = (message.id, message.author.id, message.author.name, message.text)
     quoted = message.quoted
-    quote = (quoted.text, quoted.name, quoted.own) if quoted else (None, None, None)
+    # One more than is shown, so that it is shown as cut.
+    quote = (quoted.text[: LONGEST_QUOTE + 1], quoted.name, quoted.own) if quoted else (None, None, None)
     return (*where, *what, received_at, message.sent_at, question.reply_ref, *quote, pack_files(message.files))
 
 

@@ -1,13 +1,13 @@
 """The Discord client on SimCord: another's idea of how Discord behaves, in process, under the real discord.py."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import discord
 import pytest
 import simcord
 from pydantic import SecretStr
 
-from clawdbot.chat import Event, Frame, Message, Post, Pressed, Reply, State
+from clawdbot.chat import Conversation, Event, Frame, Message, Person, Post, Pressed, Quoted, Reply, State
 from clawdbot.clock import SystemClock
 from clawdbot_discord.backlog import Backlog
 from clawdbot_discord.client import Session
@@ -36,6 +36,10 @@ class Echo:
         else:
             await post.edit(Frame(event.text, State.FINAL, private=growing.private))
 
+    def suggest(self, command: str, where: Conversation, by: Person) -> Sequence[str]:
+        """Offer three names."""
+        return ("default", "tutor", "pirate")
+
 
 class Stage:
     """A guild with a channel, a person in it, and the bot."""
@@ -63,7 +67,7 @@ def echo() -> Echo:
 async def simcord_bot(echo: Echo) -> AsyncIterator[Session]:
     """The client that SimCord's own fixture brings online; it puts another HTTP client into it."""
     line = Line(DiscordSettings(token=SecretStr("t")), SystemClock())
-    line.client = session = Session(echo.receive, line, Backlog())
+    line.client = session = Session(echo.receive, line, Backlog(), echo.suggest)
     connector = session.http.connector
     yield session
     await connector.close()
@@ -117,6 +121,21 @@ async def test_the_other_commands_are_there(stage: Stage, name: str) -> None:
     result = await stage.ada.slash(stage.channel, name)
     assert result.response is not None
     assert result.response.content == f"/{name}"
+
+
+async def test_names_are_offered_while_one_is_typed(stage: Stage) -> None:
+    offered = await stage.ada.autocomplete(stage.channel, "persona", "name", "t")
+
+    assert [one["value"] for one in offered] == ["tutor", "default", "pirate"]
+
+
+async def test_what_is_replied_to_comes_along(stage: Stage) -> None:
+    said = await stage.ada.send(stage.channel, "Herons swim.")
+    await stage.ada.send(stage.channel, f"{mention(stage.env)} true?", reply_to=said)
+    event = stage.echo.heard[-1]
+
+    assert isinstance(event, Message)
+    assert event.quoted == Quoted("ada", "Herons swim.")
 
 
 async def test_stop_can_be_pressed_and_goes(stage: Stage) -> None:

@@ -162,6 +162,22 @@ async def test_what_somebody_replies_to_is_context(rig: NewRig) -> None:
     assert questions(bot) == ["> Eve: Herons swim.\n\nAda: True?", "Ada: Why?"]
 
 
+async def test_a_long_quotation_is_read_the_same_after_a_restart(rig: NewRig) -> None:
+    """Though no more of it is kept than is read."""
+    bot = rig()
+    async with bot.running():
+        bot.platform.say("Why?", private=False, quoted=Quoted("Eve", "x" * 100_000))
+        await bot.idle()
+        await bot.stop()
+    (asked,) = questions(bot)
+    bot.execute("UPDATE reply SET model = 'another'")
+    async with bot.running():
+        await said(bot, "So?")
+
+    assert questions(bot) == [asked, "Ada: So?"]
+    assert len(asked) < 3000
+
+
 async def test_the_last_answer_is_not_said_again(rig: NewRig) -> None:
     """The history ends with it; an older one was perhaps forgotten."""
     bot = rig()
