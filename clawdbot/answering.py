@@ -214,7 +214,7 @@ class Answering:
             live.wait("")
             draft.admitted = self._clock.now()
             name, sampling = f"{key_of(message)}-{draft.admitted:.6f}", style.sampling_after(len(begun))
-            request = Request(name, prompt, sampling, asked.pictures)
+            request = Request(name, prompt, sampling, asked.pictures, conversation)
             try:
                 await self._listen(engine.generate(request), place, draft, live)
             finally:

@@ -5,8 +5,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine, Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -24,11 +24,10 @@ from clawdbot.chat import Adapter, Event, Reply
 from clawdbot.clock import SystemClock, first_of
 from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings, StoreSettings
 from clawdbot.engine import models, pretrained
-from clawdbot.engine.host import OpenEngine
-from clawdbot.engine.progress import Lines, shown
-from clawdbot.engine.settled import settled
-from clawdbot.engine.vllm import VllmEngine, open_vllm
-from clawdbot.errors import ClawdBotError, ConfigError, EngineUnavailable
+from clawdbot.engine.opener import opener, prepare
+from clawdbot.engine.progress import shown
+from clawdbot.engine.remote.settings import KEY
+from clawdbot.errors import ClawdBotError, ConfigError
 from clawdbot.latency import Timing, closing_line
 from clawdbot.observed import answers, together
 from clawdbot.ops.answer_log import log_answer
@@ -36,7 +35,6 @@ from clawdbot.ops.doctor.cli import diagnose
 from clawdbot.ops.logs import Level, logged
 from clawdbot.ops.redaction import Redactor, secrets_of
 from clawdbot.ops.watch import Watch, wanted
-from clawdbot.threads import run_apart
 
 log = logging.getLogger(__name__)
 
@@ -83,12 +81,13 @@ def _serve(settings: Settings, adapters: Mapping[str, Adapter]) -> None:
 
     async def serve_platforms(stop: asyncio.Event) -> None:
         if not wanted(settings.ops, adapters):
-            async with open_app(settings, _opener(settings), clock, log_answer) as app:
+            async with open_app(settings, opener(settings.engine, clock), clock, log_answer) as app:
                 await serve(app, adapters, clock, stop, settings.sessions.drain)
             return
         watch = Watch(settings.ops, clock)
         observe = together(log_answer, watch.observe)
-        async with open_app(settings, _opener(settings), clock, observe) as app, watch.open(app, adapters):
+        opening = opener(settings.engine, clock)
+        async with open_app(settings, opening, clock, observe) as app, watch.open(app, adapters):
             await serve(app, adapters, clock, stop, settings.sessions.drain)
 
     _run(serve_platforms)
@@ -120,7 +119,7 @@ def _converse(settings: Settings, once: str | None) -> None:
     settings = settings.model_copy(update={"adapters": {"console": console}, "answers": unfooted})
     adapters = plugins.build(settings, plugins.installed())
     with shown(sys.stderr) as progress:
-        models.resolve(settings.engine.model, progress)  # later there would be no place for a bar
+        prepare(settings.engine, progress)  # later there would be no place for a bar
     notes = Console(stderr=once is not None)
     clock = SystemClock()
 
@@ -128,7 +127,7 @@ def _converse(settings: Settings, once: str | None) -> None:
         notes.print(closing_line(timing), style="dim", markup=False, highlight=False)
 
     async def talk(stop: asyncio.Event) -> None:
-        async with open_app(settings, _opener(settings), clock, answers(note)) as app:
+        async with open_app(settings, opener(settings.engine, clock), clock, answers(note)) as app:
             with notes.status("The model is loading …"):
                 # Or the first question would measure the loading.
                 await first_of(app.host.engine(), stop.wait())
@@ -177,26 +176,6 @@ def _demo(folder: Path) -> Settings:
         answers=AnswerSettings(temperature=0.0),
         store=StoreSettings(path=folder / "clawdbot.sqlite3"),
     )
-
-
-def _opener(settings: Settings) -> OpenEngine:
-    chosen = settings.engine
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[VllmEngine]:
-        async with AsyncExitStack() as stack:
-            try:
-                async with asyncio.timeout(chosen.start_timeout):
-                    model = await run_apart(lambda: models.resolve(chosen.model, Lines(sys.stderr)))
-                    engine = await stack.enter_async_context(
-                        open_vllm(model, chosen.device, chosen.args, chosen.profile, sleeps=chosen.sleep_after > 0)
-                    )
-            except TimeoutError as error:
-                reason = f"The engine did not start within {chosen.start_timeout:g} s."
-                raise EngineUnavailable(reason, "Set [engine] start_timeout higher if it needs longer.") from error
-            yield engine
-
-    return settled(opened)
 
 
 def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
@@ -250,6 +229,6 @@ def _logged(settings: Settings, level: Level) -> AbstractContextManager[None]:
 
 
 def _hide_tokens(environ: MutableMapping[str, str]) -> None:
-    """Take the bots' tokens out of the environment, which every child process inherits."""
-    for name in [name for name in environ if name.startswith("CLAWDBOT_") and name.endswith("_TOKEN")]:
+    """Take the bots' tokens and the engine's key out of the environment, which every child process inherits."""
+    for name in [name for name in environ if name == KEY or (name.startswith("CLAWDBOT_") and name.endswith("_TOKEN"))]:
         del environ[name]

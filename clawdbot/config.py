@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
+from clawdbot.engine.remote.settings import RemoteSettings, with_key
 from clawdbot.errors import ConfigError
 from clawdbot.faults import validate
 from clawdbot.ops.guard import SHORTEST_TOKEN, is_loopback
+from clawdbot.section import Count, Section
 from clawdbot.tokens import misplaced, token_file, token_of, token_variable
 
 log = logging.getLogger(__name__)
@@ -43,19 +45,13 @@ def _persona_name(name: str) -> str:
 Id = Annotated[int, BeforeValidator(_numeric_id)]
 Ids = Annotated[frozenset[Id], Field(strict=False)]
 PersonaName = Annotated[str, AfterValidator(_persona_name)]
-Count = Annotated[int, Field(ge=1)]
-
-
-class Section(BaseModel):
-    """A table of the file: unknown keys are refused and nothing is converted in silence."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class EngineSettings(Section):
     """``[engine]``: which model answers, and where it runs."""
 
-    kind: Literal["vllm"] = "vllm"
+    kind: Literal["vllm", "remote"] = "vllm"
+    """In the bot's own process tree, or on servers elsewhere: what is set for the other kind does not count."""
     model: str = "demo"
     """"demo", a folder, or a name on the Hugging Face hub."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -69,6 +65,7 @@ class EngineSettings(Section):
     """Minutes without a question after which the engine gives its memory back until the next one; 0 is never."""
     args: Mapping[str, Any] = {}
     """Fields of vLLM's ``AsyncEngineArgs``; the engine checks them against the vLLM that is installed."""
+    remote: RemoteSettings = RemoteSettings()
 
 
 class AnswerSettings(Section):
@@ -236,7 +233,9 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     settings = validate(Settings, table, source=str(path))
     store = settings.store.model_copy(update={"path": folder / settings.store.path.expanduser()})
     adapters = _adapters(raw, folder, environ, str(path))
-    return settings.model_copy(update={"store": store, "quota": quota, "adapters": adapters, "ops": ops})
+    engine = _engine(settings.engine, environ, str(path))
+    read = {"engine": engine, "store": store, "quota": quota, "adapters": adapters, "ops": ops}
+    return settings.model_copy(update=read)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -257,6 +256,12 @@ def _quota(table: Mapping[str, Any], source: str) -> Quota:
     access = table.get("access")
     raw = access.pop("quota", {}) if isinstance(access, dict) else {}
     return validate(Quota, raw, source=source, at=("access", "quota"))
+
+
+def _engine(found: EngineSettings, environ: Mapping[str, str], source: str) -> EngineSettings:
+    if found.kind == "remote" and not found.remote.endpoints:
+        raise ConfigError(source, 'engine.remote.endpoints is missing: engine.kind = "remote" needs one or more.')
+    return found.model_copy(update={"remote": with_key(found.remote, environ, source)})
 
 
 def _ops(raw: Any, folder: Path, environ: Mapping[str, str], source: str) -> OpsSettings:

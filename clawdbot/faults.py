@@ -13,7 +13,7 @@ from clawdbot.errors import ConfigError
 Model = TypeVar("Model", bound=BaseModel)
 
 # The value of a key that ends like this is never repeated in a message.
-SECRET = re.compile(r"(^|[._])(token|secret|password|proxy)$", re.IGNORECASE)
+SECRET = re.compile(r"(^|[._])(token|secret|password|proxy|api_key)$", re.IGNORECASE)
 LONGEST = 60
 """Characters of a value that are repeated."""
 LISTED = 24

@@ -98,12 +98,13 @@ def _milliseconds(seconds: float) -> str:
 def _engine(info: EngineInfo | None) -> list[str]:
     if info is None:
         return ["**Engine:** starting"]
-    settings = [
-        f"chunked prefill {'on' if info.chunked_prefill else 'off'}",
-        f"{info.step_budget:,} tokens a step",
-        f"long prompts {info.long_prefill:,} a step" if info.long_prefill else "long prompts unbounded",
-        f"context {info.context:,}",
-    ]
+    settings = [f"{info.step_budget:,} tokens a step", f"context {info.context:,}"]
+    if info.long_prefill is not None:
+        settings.insert(
+            1, f"long prompts {info.long_prefill:,} a step" if info.long_prefill else "long prompts unbounded"
+        )
+    if info.chunked_prefill is not None:
+        settings.insert(0, f"chunked prefill {'on' if info.chunked_prefill else 'off'}")
     name = f"**Engine:** `{_short(info.model)}` · {_short(info.device)} · {_short(info.version)}"
     return [name, _short(" · ".join(settings), 300)]
 

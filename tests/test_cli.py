@@ -17,6 +17,7 @@ import pytest
 
 from clawdbot import __version__, cli
 from clawdbot.clock import SystemClock
+from clawdbot.engine import opener
 from clawdbot.errors import EngineUnavailable
 from clawdbot.ops.logs import CHATTY
 from clawdbot.testing.engine import ScriptedEngine
@@ -89,7 +90,7 @@ class Vllm:
 @pytest.fixture
 def vllm(monkeypatch: pytest.MonkeyPatch) -> Vllm:
     stand_in = Vllm()
-    monkeypatch.setattr(cli, "open_vllm", stand_in.open)
+    monkeypatch.setattr(opener, "open_vllm", stand_in.open)
     return stand_in
 
 

@@ -32,8 +32,8 @@ LONGEST_MODULE, LONGEST_FUNCTION = 350, 60
 
 MACHINE = re.compile(r"(?<![\w.~-])/(?:work|root|opt|home/\w+|Users/\w+|tmp/x)/")
 INDEX = re.compile(r"(?:pypi\.org|pythonhosted\.org|download\.pytorch\.org|registry\.npmjs\.org)")
-ENGINES = {"vllm", "torch", "transformers"}
-"""They come with one of the extras, cpu or cuda."""
+ENGINES = {"vllm", "torch", "transformers", "openai"}
+"""They come with one of the extras, cpu, cuda or remote."""
 
 INDEX_ALLOWED = {
     # The one index that has torch's builds for the CPU.

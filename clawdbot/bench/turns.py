@@ -88,5 +88,5 @@ def cached_share(rows: Sequence[Row]) -> float:
 
 
 def _row(number: int, made: Prompt, heard: Heard) -> Row:
-    cached = heard.usage.cached_tokens if heard.usage else 0
+    cached = (heard.usage.cached_tokens or 0) if heard.usage else 0
     return Row(number, len(made.tokens), cached, made.first_turn is not None, heard.ttft or 0.0)

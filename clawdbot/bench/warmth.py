@@ -122,6 +122,6 @@ async def measure(talk: Talk, rounds: int) -> Warmth:
     return Warmth(
         tokens=len(await talk.beginning()),
         ttft={way: summary(one.ttft for one in heard[way]) for way in WAYS},
-        cached={way: [one.usage.cached_tokens for one in heard[way] if one.usage] for way in WAYS},
+        cached={way: [one.usage.cached_tokens or 0 for one in heard[way] if one.usage] for way in WAYS},
         reading=summary(reading),
     )

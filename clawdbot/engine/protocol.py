@@ -32,20 +32,25 @@ class Request:
     sampling: Sampling
     images: Sequence["Image"] = ()
     """Those whose places are marked in the prompt (`Tokenizer.pieces`), in their order."""
+    conversation: str = ""
+    """Of which conversation it is, "" for none: its prompts begin alike, so one server of many should read them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one answer cost, from the engine's own metrics. Times are seconds of `Clock.now`."""
+    """What one answer cost, from the engine's own metrics. Times are seconds of `Clock.now`.
 
-    queued: float
+    None is what an engine elsewhere did not tell.
+    """
+
+    queued: float | None
     """When the engine core put the request into its waiting queue."""
-    scheduled: float
+    scheduled: float | None
     """When its first token of prompt was scheduled: prefill begins."""
     first_token: float
     last_token: float
     prompt_tokens: int
-    cached_tokens: int
+    cached_tokens: int | None
     """How much of the prompt the prefix cache served."""
     output_tokens: int
 
@@ -71,10 +76,11 @@ class EngineInfo:
     """The engine's name and version: "vLLM 0.32.0"."""
     context: int
     """The most tokens that prompt and answer have together."""
-    chunked_prefill: bool
+    chunked_prefill: bool | None
+    """None where the engine is elsewhere and does not tell; `long_prefill` likewise."""
     step_budget: int
     """`max_num_batched_tokens`: the most tokens of one step."""
-    long_prefill: int
+    long_prefill: int | None
     """`long_prefill_token_threshold`: the most tokens of a step for one long prompt; 0 is no bound."""
     cache_tokens: int = 0
     """How many tokens the prefix cache holds, those of running answers included; 0 when there is none."""

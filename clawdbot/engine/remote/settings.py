@@ -1,0 +1,62 @@
+"""``[engine.remote]``: where the servers are, and what they do not tell."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, SecretStr
+
+from clawdbot.errors import ConfigError
+from clawdbot.section import Count, Section
+
+KEY = "CLAWDBOT_ENGINE_API_KEY"
+"""The environment variable with the key that the servers ask for."""
+
+_ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
+
+
+def _address(value: Any) -> Any:
+    if isinstance(value, str) and not _ADDRESS.fullmatch(value):
+        raise ValueError('it must be an address such as "http://127.0.0.1:8000/v1", with no name or password in it.')
+    return value
+
+
+Address = Annotated[str, BeforeValidator(_address)]
+
+
+class RemoteSettings(Section):
+    """``[engine.remote]``: the servers that run the model where ``[engine] kind`` is "remote". Times are seconds."""
+
+    endpoints: Annotated[tuple[Address, ...], Field(strict=False)] = ()
+    """Each a `vllm serve`, or a router in front of several; ends in "/v1"."""
+    model: str = ""
+    """As the servers call it; "" for the only one that they have."""
+    tokenizer: str = ""
+    """A folder or a hub name; "" for where the server says that it has its model from."""
+    context: int = Field(0, ge=0)
+    """Tokens of prompt and answer together; 0 asks the servers."""
+    step_budget: Count = 2048
+    """The servers' ``max_num_batched_tokens``, which they do not tell: a prompt beyond it is a long one."""
+    cache_tokens: int = Field(0, ge=0)
+    """How much all their prefix caches hold; 0 asks them."""
+    connect_timeout: float = Field(5.0, gt=0)
+    first_token_timeout: float = Field(120.0, gt=0)
+    """From the request to the first token, the server's own queue included."""
+    token_timeout: float = Field(60.0, gt=0)
+    """Between two tokens."""
+    health_interval: float = Field(2.0, gt=0)
+    """Between two checks of each server; one that has failed is looked at at once."""
+    health_timeout: float = Field(5.0, gt=0)
+    api_key: SecretStr | None = None
+    """From the environment alone."""
+
+
+def with_key(found: RemoteSettings, environ: Mapping[str, str], source: str) -> RemoteSettings:
+    """``found`` in the file ``source``, with the key from the environment. Raises `ConfigError` for one in the file."""
+    if found.api_key is not None:
+        fault = (
+            f"engine.remote.api_key: a key does not belong in this file. Put it into the environment variable {KEY}."
+        )
+        raise ConfigError(source, fault)
+    key = environ.get(KEY, "").strip()
+    return found.model_copy(update={"api_key": SecretStr(key)}) if key else found
