@@ -149,11 +149,10 @@ class SimVllm:
                 return _error(500, "Internal server error.")
             case Trouble.BAD_GATEWAY:
                 return web.Response(status=502, text="<html>Bad gateway</html>", content_type="text/html")
-            case Trouble.RESET_BEFORE:
+            case Trouble.RESET_BEFORE | Trouble.HANG if fault is not None:
+                await self._clock.sleep(fault.seconds if fault.trouble is Trouble.HANG else 0)
                 assert request.transport is not None
                 request.transport.abort()
-            case Trouble.HANG if fault is not None:
-                await self._clock.sleep(fault.seconds)
         if self.ill:
             return _error(503, "The engine is dead.")
         if request.path.startswith("/v1") and self._key not in (None, _bearer(request)):
