@@ -24,6 +24,7 @@ from clawdbot.chat import Adapter, Event, Reply
 from clawdbot.clock import SystemClock, first_of
 from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings, StoreSettings
 from clawdbot.engine import models, pretrained
+from clawdbot.engine.host import OpenEngine
 from clawdbot.engine.opener import opener, prepare
 from clawdbot.engine.progress import shown
 from clawdbot.engine.remote.settings import KEY
@@ -152,9 +153,13 @@ def doctor(
 ) -> None:
     """Look whether everything that the bot needs is there, and say what to do; exit code 1 when something is not."""
     environ = dict(os.environ)
+
+    def opened(settings: Settings) -> OpenEngine:
+        return opener(settings.engine, SystemClock())
+
     with logged("error", "text", Redactor(secrets_of(None, environ))):
         _hide_tokens(os.environ)
-        healthy = diagnose(config_file, json_file, environ, _opener if latency else None, online=not offline)
+        healthy = diagnose(config_file, json_file, environ, opened if latency else None, online=not offline)
     if not healthy:
         raise typer.Exit(1)
 

@@ -273,8 +273,7 @@ def _fields(model: type[BaseModel], prefix: str) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            nested = field.get_default(call_default_factory=True)
-            found += [(f"{prefix}{name}.{key}", value) for key, value in _plain(nested.model_dump()).items()]
+            found += _fields(field.annotation, f"{prefix}{name}.")
         else:
             assert name == "token" or not field.is_required(), f"{prefix}{name} has no default"
             found.append((prefix + name, _plain(field.get_default(call_default_factory=True))))

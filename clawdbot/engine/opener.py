@@ -53,7 +53,6 @@ async def _local(settings: EngineSettings, stack: AsyncExitStack) -> OpenedEngin
 async def _remote(settings: RemoteSettings, clock: Clock, stack: AsyncExitStack) -> OpenedEngine:
     try:
         from clawdbot.engine.remote.opening import Remote, open_remote
-        from clawdbot.engine.remote.server import Waits
     except ImportError as error:
         reason = f"The library for engines elsewhere cannot be imported ({error})."
         raise EngineUnavailable(reason, "Install `clawdbot[remote]`.") from error
@@ -65,12 +64,7 @@ async def _remote(settings: RemoteSettings, clock: Clock, stack: AsyncExitStack)
         step_budget=settings.step_budget,
         cache_tokens=settings.cache_tokens,
         interval=settings.health_interval,
-        waits=Waits(
-            connect=settings.connect_timeout,
-            first_token=settings.first_token_timeout,
-            token=settings.token_timeout,
-            check=settings.health_timeout,
-        ),
-        key=settings.api_key.get_secret_value() if settings.api_key else None,
+        waits=settings.waits,
+        key=settings.key,
     )
     return await stack.enter_async_context(open_remote(remote, clock))

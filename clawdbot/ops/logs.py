@@ -21,7 +21,7 @@ from clawdbot.ops.redaction import Redactor
 
 Level = Literal["debug", "info", "warning", "error"]
 
-CHATTY = ("httpx", "discord", "aiosqlite", "asyncio", "matplotlib", "urllib3")
+CHATTY = ("httpx", "httpx2", "openai", "discord", "aiosqlite", "asyncio", "matplotlib", "urllib3")
 """Libraries whose INFO says too much. What must not be logged at all an adapter keeps back itself."""
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from clawdbot.clock import SystemClock
 from clawdbot.engine.protocol import Chunk, Request, Sampling
 from clawdbot.engine.remote.engine import RemoteEngine
 from clawdbot.engine.remote.opening import Remote, open_remote
-from clawdbot.engine.remote.server import Waits
+from clawdbot.engine.remote.waits import Waits
 from clawdbot.errors import EngineDead, EngineUnavailable, GenerationFailed
 from clawdbot.testing.engine import CharacterTokenizer, Script
 from clawdbot.testing.faults import Fault, Trouble

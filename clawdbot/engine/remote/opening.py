@@ -11,7 +11,8 @@ from clawdbot.engine.pretrained import load_tokenizer
 from clawdbot.engine.protocol import EngineInfo, Request, Sampling, Tokenizer
 from clawdbot.engine.remote.engine import RemoteEngine
 from clawdbot.engine.remote.pool import Pool
-from clawdbot.engine.remote.server import Card, Fault, Server, Waits
+from clawdbot.engine.remote.server import Card, Fault, Server
+from clawdbot.engine.remote.waits import Waits
 from clawdbot.errors import EngineUnavailable
 from clawdbot.threads import run_apart
 

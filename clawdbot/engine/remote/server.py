@@ -17,6 +17,7 @@ import openai
 from openai.types import Completion
 
 from clawdbot.engine.protocol import Finish, Request
+from clawdbot.engine.remote.waits import Waits
 
 T = TypeVar("T")
 
@@ -45,19 +46,6 @@ class Fault(Exception):
         self.blame = blame
         self.lasting = lasting
         super().__init__(reason)
-
-
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """How long a server may take, in seconds."""
-
-    connect: float = 5.0
-    first_token: float = 120.0
-    """From the request to the first token: the server's own queue is part of it."""
-    token: float = 60.0
-    """Between two tokens."""
-    check: float = 5.0
-    """For everything that is no answer."""
 
 
 @dataclass(frozen=True, slots=True)

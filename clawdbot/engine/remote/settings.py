@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, SecretStr
 
+from clawdbot.engine.remote.waits import Waits
 from clawdbot.errors import ConfigError
 from clawdbot.section import Count, Section
 
@@ -49,6 +50,16 @@ class RemoteSettings(Section):
     health_timeout: float = Field(5.0, gt=0)
     api_key: SecretStr | None = None
     """From the environment alone."""
+
+    @property
+    def key(self) -> str | None:
+        """The key as it is sent; not to be shown."""
+        return self.api_key.get_secret_value() if self.api_key else None
+
+    @property
+    def waits(self) -> Waits:
+        """How long a server may take."""
+        return Waits(self.connect_timeout, self.first_token_timeout, self.token_timeout, self.health_timeout)
 
 
 def with_key(found: RemoteSettings, environ: Mapping[str, str], source: str) -> RemoteSettings:

@@ -15,6 +15,7 @@ from clawdbot.ops.doctor import database, install, leftovers, machine, openness,
 from clawdbot.ops.doctor.configuration import Configuration
 from clawdbot.ops.doctor.finding import Check, Finding, check, ok
 from clawdbot.ops.doctor.model import dtype_of, folder_of, model, weights_of
+from clawdbot.ops.doctor.servers import servers
 from clawdbot.ops.gauges import Gpu
 from clawdbot.ops.meter import read_nvml
 from clawdbot.store import beside
@@ -40,14 +41,24 @@ def checks_of(found: Configuration, environ: Mapping[str, str], now: float, *, o
     holder = beside.holder(path)
     return [
         *checks,
-        *_of_vllm(settings.engine.args),
-        *_of_machine(settings.engine, environ, holder),
-        Check("model", lambda: model("model", settings.engine.model, environ, online)),
+        *_of_engine(settings.engine, environ, holder, online=online),
         check("database", database.database, path, now),
         check("disk", database.disk, path),
         check("bot", database.in_use, path, holder),
         *_of_people(found, settings, _facts(path, now)),
         *_of_platforms(found, online=online),
+    ]
+
+
+def _of_engine(
+    engine: EngineSettings, environ: Mapping[str, str], holder: int | None, *, online: bool
+) -> Sequence[Check]:
+    if engine.kind == "remote":
+        return servers(engine.remote) if online else ()
+    return [
+        *_of_vllm(engine.args),
+        *_of_machine(engine, environ, holder),
+        Check("model", lambda: model("model", engine.model, environ, online)),
     ]
 
 

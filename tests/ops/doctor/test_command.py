@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from clawdbot import cli
 from clawdbot.clock import SystemClock
+from clawdbot.engine import opener
 from clawdbot.engine.survey import Package, Survey
 from clawdbot.errors import EngineUnavailable
 from clawdbot.ops.doctor import checks
@@ -147,7 +148,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
             raise instead[0]
         yield ScriptedEngine(echo, SystemClock())
 
-    monkeypatch.setattr(cli, "open_vllm", opened)
+    monkeypatch.setattr(opener, "open_vllm", opened)
     return instead
 
 

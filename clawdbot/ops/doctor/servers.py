@@ -1,0 +1,32 @@
+"""The servers of an engine that is elsewhere: are they in reach, do they serve the model, do they take the key."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from clawdbot.engine.remote.settings import RemoteSettings
+from clawdbot.ops.doctor.finding import Check, Finding, fail, ok
+
+
+def servers(remote: RemoteSettings) -> Sequence[Check]:
+    """A check for each of them."""
+    return [
+        Check(f"server {number}", partial(server, f"server {number}", url, remote))
+        for number, url in enumerate(remote.endpoints, 1)
+    ]
+
+
+async def server(about: str, url: str, remote: RemoteSettings) -> Finding:
+    """Whether the server at ``url`` could answer now."""
+    try:
+        from clawdbot.engine.remote.server import Fault, Server
+    except ImportError as error:
+        return fail(about, f"The library for it cannot be imported ({error}).", "Install `clawdbot[remote]`.")
+    asked = Server(url, remote.key, remote.waits)
+    try:
+        card = await asked.check(remote.model)
+    except Fault as fault:
+        remedy = "Check [engine.remote] endpoints and model." if fault.lasting else "Is it running, and in reach?"
+        return fail(about, f"{url} cannot be used: {fault}.", remedy)
+    finally:
+        await asked.close()
+    return ok(about, f'{url} serves "{card.name}".')
