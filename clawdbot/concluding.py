@@ -118,7 +118,7 @@ class Concluding:
             last_token=mark(usage.last_token if usage else draft.last_token),
             complete=(live.complete or now) - received,
             prompt_tokens=usage.prompt_tokens if usage else 0,
-            cached_tokens=usage.cached_tokens if usage else 0,
+            cached_tokens=(usage.cached_tokens or 0) if usage else 0,
             output_tokens=usage.output_tokens if usage else len(draft.tokens),
             state=state.value,
         )

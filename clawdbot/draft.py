@@ -42,7 +42,7 @@ class Draft:
     def cost(self) -> int:
         """Tokens that the engine had to read or wrote for it, as far as that is known."""
         usage = self.usage
-        return usage.prompt_tokens - usage.cached_tokens + usage.output_tokens if usage else 0
+        return usage.prompt_tokens - (usage.cached_tokens or 0) + usage.output_tokens if usage else 0
 
     def take(self, chunk: Chunk, now: float) -> None:
         """Add what the engine has written."""
