@@ -46,7 +46,11 @@ def secrets_of(settings: Settings | None, environ: Mapping[str, str]) -> Iterato
     yield from (value for name, value in environ.items() if _VARIABLE.search(name))
     if settings is None:
         return
-    tokens = [settings.ops.token, settings.engine.remote.api_key, *(table.token for table in settings.adapters.values())]
+    tokens = [
+        settings.ops.token,
+        settings.engine.remote.api_key,
+        *(table.token for table in settings.adapters.values()),
+    ]
     yield from (token.get_secret_value() for token in tokens if token is not None)
     for table in settings.adapters.values():
         yield from (str(value) for name, value in table.options.items() if SECRET.search(name))

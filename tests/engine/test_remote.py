@@ -54,7 +54,7 @@ async def served(count: int = 1, **options: object) -> AsyncIterator[list[SimVll
 
 
 async def chunks_of(engine: RemoteEngine, conversation: str = "", prompt: str = "What is a heron?") -> list[Chunk]:
-    request = Request("r", [ord(character) for character in prompt], Sampling(64, 0.5, 0.9), conversation)
+    request = Request("r", [ord(character) for character in prompt], Sampling(64, 0.5, 0.9), conversation=conversation)
     async with aclosing(engine.generate(request)) as chunks:
         return [chunk async for chunk in chunks]
 
