@@ -57,7 +57,7 @@ class Look:
         return {
             "reasons": readings.troubles,
             "facts": [*_queue(readings), *_machine(gauges)],
-            "engine": _engine(readings.engine),
+            "engine": [("state", readings.phase.value), *_engine(readings.engine)],
             "platforms": [self._platform(name, on, rooms) for name, on in readings.connected.items()],
         }
 
@@ -110,7 +110,7 @@ def _machine(gauges: Gauges) -> list[tuple[str, str]]:
 
 def _engine(info: EngineInfo | None) -> list[tuple[str, str]]:
     if info is None:
-        return [("state", "starting")]
+        return []
     return [
         ("model", info.model),
         ("device", info.device),

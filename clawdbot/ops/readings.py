@@ -16,7 +16,8 @@ class Readings:
 
     closing: bool
     """Whether the bot is about to end."""
-    engine_ready: bool
+    phase: Phase
+    """What the engine is doing."""
     engine: EngineInfo | None
     """The engine that runs or ran last; None before the first one is up."""
     connected: Mapping[str, bool]
@@ -25,6 +26,11 @@ class Readings:
     """Answers under way or waiting, those included whose text only has to be delivered."""
     depth: Depth
     """The line before the engine."""
+
+    @property
+    def engine_ready(self) -> bool:
+        """Whether an answer can be counted on: an engine that sleeps is woken by the next question."""
+        return self.phase in (Phase.READY, Phase.ASLEEP, Phase.WAKING)
 
     @property
     def troubles(self) -> list[str]:
@@ -40,8 +46,7 @@ def read(app: App, adapters: Mapping[str, Adapter]) -> Readings:
     """The readings of ``app`` that serves ``adapters``. Call it in the event loop; it takes microseconds."""
     return Readings(
         closing=app.sessions.closing,
-        # One that sleeps is woken by the next question.
-        engine_ready=app.host.phase in (Phase.READY, Phase.ASLEEP, Phase.WAKING),
+        phase=app.host.phase,
         engine=app.host.info,
         connected={name: name in app.serving and _hears(adapter) for name, adapter in adapters.items()},
         answers=len(app.sessions.tickets),

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from clawdbot.abilities import Phase
 from clawdbot.chat import Rate
 from clawdbot.delivery.pace import Room
 from clawdbot.engine.admission import Depth
@@ -15,7 +16,7 @@ from clawdbot.testing.engine import INFO
 from ..answers import ANSWER
 
 READY = Readings(
-    closing=False, engine_ready=True, engine=INFO, connected={"discord": True}, answers=3, depth=Depth(2, 1, 1)
+    closing=False, phase=Phase.READY, engine=INFO, connected={"discord": True}, answers=3, depth=Depth(2, 1, 1)
 )
 IDLE = Gauges((), 0.0, 0)
 
@@ -96,7 +97,7 @@ def test_machine_engine_and_line_are_told() -> None:
 
 
 def test_an_engine_that_starts_says_so() -> None:
-    told = Look().now(replace(READY, engine_ready=False, engine=None), IDLE, {})
+    told = Look().now(replace(READY, phase=Phase.LOADING, engine=None), IDLE, {})
 
     assert told["reasons"] == ["The engine is starting."]
-    assert told["engine"] == [("state", "starting")]
+    assert told["engine"] == [("state", "loading")]

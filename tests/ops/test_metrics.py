@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from clawdbot.abilities import Phase
 from clawdbot.engine.admission import Depth
 from clawdbot.errors import Gone, Limited
 from clawdbot.observed import Call, Failed, Received, Shown
@@ -16,7 +17,7 @@ from clawdbot.testing.engine import INFO
 from ..answers import ANSWER
 
 READY = Readings(
-    closing=False, engine_ready=True, engine=INFO, connected={"discord": True}, answers=3, depth=Depth(2, 1, 1)
+    closing=False, phase=Phase.READY, engine=INFO, connected={"discord": True}, answers=3, depth=Depth(2, 1, 1)
 )
 IDLE = Gauges((), 0.0, 0)
 
@@ -108,7 +109,7 @@ def test_an_engine_that_died_is_ready_no_more() -> None:
     metrics = Metrics()
     samples(metrics)
 
-    seen = samples(metrics, replace(READY, engine_ready=False, engine=None))
+    seen = samples(metrics, replace(READY, phase=Phase.LOADING, engine=None))
     assert (seen["clawdbot_ready"], seen["clawdbot_engine_ready"]) == (0, 0)
     assert not [name for name in seen if name.startswith("clawdbot_engine_info")]
 

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 """Where it is; None where none is installed."""
+
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason='no Chromium is installed (the Debian package "chromium")')
 
 FLAGS = (
     "--headless=new",
@@ -70,21 +73,22 @@ class Tab:
         return told["result"].get("value")
 
     async def until(self, condition: str) -> None:
-        """Wait until a JavaScript expression is true; it is looked at whenever the page draws."""
-        await self.evaluate(
-            f"new Promise((done) => {{ const look = () => ({condition}) ? done(true) : requestAnimationFrame(look);"
-            " look(); })"
-        )
+        """Wait until a JavaScript expression is true, whatever page is open then."""
+        async with asyncio.timeout(PATIENCE):
+            while not await self.evaluate(f"Boolean({condition})"):  # noqa: ASYNC110 - it happens in another process
+                await asyncio.sleep(0.02)
 
     async def type(self, selector: str, text: str) -> None:
         """Write ``text`` into a field, as a keyboard does."""
         await self.evaluate(f"document.querySelector({selector!r}).focus()")
         await self.call("Input.insertText", text=text)
 
-    async def press(self, key: str, code: int) -> None:
-        """Press a key."""
+    async def enter(self) -> None:
+        """Press the Enter key."""
         for kind in ("keyDown", "keyUp"):
-            await self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+            await self.call(
+                "Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r", windowsVirtualKeyCode=13
+            )
 
     async def screen(self, width: int, height: int, *, dark: bool = False, scale: float = 1.0) -> None:
         """Be a screen of that size."""
