@@ -10,7 +10,7 @@ import pytest
 
 from clawdbot.chat import Conversation, Person, Typing
 from clawdbot.choices import Choice
-from clawdbot.config import AnswerSettings
+from clawdbot.config import AnswerSettings, Persona
 from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.host import FIRST_PAUSE
 from clawdbot.engine.protocol import Request, Sampling
@@ -21,7 +21,7 @@ from clawdbot.style import Style, Styles
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import INFO, Script, ScriptedEngine, opened
 from clawdbot.testing.memory import MemoryReply
-from clawdbot.testing.rig import ADA, EVE, Rig, echo, question
+from clawdbot.testing.rig import ADA, EVE, Rig, echo, question, turns
 from clawdbot.warming import PAUSE, Warming
 
 NewRig = Callable[..., Rig]
@@ -62,6 +62,19 @@ async def talked(bot: Rig, *chats: int) -> None:
 
 
 # The system prompt
+
+
+async def test_the_default_persona_is_read_at_the_start_and_each_history_with_its_own(rig: NewRig) -> None:
+    bot = rig(answers=KIND)
+    bot.settings = bot.settings.model_copy(update={"personas": {"tutor": Persona(system_prompt="Teach. " * 50)}})
+    async with bot.running():
+        bot.platform.say("/persona tutor")
+        await bot.idle()
+        await talked(bot, 1)
+        await types(bot)
+
+    openings = [turns(request.prompt)[0][1] for request in ahead(bot)]
+    assert [opening.split(".")[0] for opening in openings] == ["Be kind", "Be kind", "Teach"]
 
 
 async def test_every_engine_reads_the_system_prompt_when_it_is_there(rig: NewRig) -> None:
