@@ -1,4 +1,4 @@
-"""The commands: ``clawdbot run``, ``chat``, ``doctor``, ``model``, ``bench`` and ``tune``."""
+"""The commands: ``clawdbot run``, ``chat``, ``doctor``, ``backup``, ``model``, ``bench`` and ``tune``."""
 
 import asyncio
 import logging
@@ -36,6 +36,7 @@ from clawdbot.ops.doctor.cli import diagnose
 from clawdbot.ops.logs import Level, logged
 from clawdbot.ops.redaction import Redactor, secrets_of
 from clawdbot.ops.watch import Watch, wanted
+from clawdbot.store.backup import back_up
 
 log = logging.getLogger(__name__)
 
@@ -162,6 +163,21 @@ def doctor(
         healthy = diagnose(config_file, json_file, environ, opened if latency else None, online=not offline)
     if not healthy:
         raise typer.Exit(1)
+
+
+@cli.command()
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="A file that is not there yet.")],
+    config_file: ConfigOption = None,
+) -> None:
+    """Copy the database, also while the bot uses it, into a file for its owner alone."""
+    settings = config.load(config_file, os.environ)
+    made = back_up(settings.store.path, target)
+    typer.echo(
+        f"{target}: {made.size:,} bytes, version {made.version}. To bring it back, end the bot, remove", err=True
+    )
+    typer.echo(f"{settings.store.path}-wal and -shm, and put the file in the place of the database.", err=True)
+    typer.echo(target)
 
 
 @model_cli.command("fetch")

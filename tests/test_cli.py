@@ -136,6 +136,19 @@ def test_libraries_that_say_too_much_are_silenced(run: Run, vllm: Vllm, configur
     assert levels == {logging.WARNING}
 
 
+def test_a_backup_is_named_on_stdout(run: Run, vllm: Vllm, configured: Callable[..., str], tmp_path: Path) -> None:
+    """A second one does not take its place."""
+    run("chat", "--config", configured(), "--once", "Hello")
+    target = tmp_path / "backup.sqlite3"
+
+    first = run("backup", str(target), "--config", configured())
+    second = run("backup", str(target), "--config", configured())
+    assert (first.code, first.out) == (0, f"{target}\n")
+    assert "To bring it back" in first.err
+    assert (second.code, second.out) == (1, "")
+    assert "nothing is overwritten" in second.err
+
+
 # The configuration
 
 
