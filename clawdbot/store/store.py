@@ -31,6 +31,7 @@ from clawdbot.store.records import (
     read_turns,
 )
 from clawdbot.store.revisions import Revisions, bring_back, complete
+from clawdbot.store.spans import IS_IDLE, RESET, ends_with, reset_if_idle
 
 log = logging.getLogger(__name__)
 
@@ -80,27 +81,6 @@ SELECT former.question, former.answer, former.model, former.question_tokens, for
 FROM former JOIN reply ON reply.id = former.reply, start
 WHERE conversation = ?1 AND id >= first_turn / 2 AND id < ?2 AND finished_at IS NULL AND forgotten_at IS NULL
 ORDER BY id
-"""
-_RESET = """
-INSERT INTO conversation (key, first_turn) SELECT ?, 2 * (coalesce(max(id), 0) + 1) FROM reply WHERE true
-ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
-"""
-# Not while something is being answered there, however long that takes.
-_IDLE = """
-(SELECT finished_at FROM reply WHERE conversation = ?1 AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1) < ?2
-AND NOT EXISTS (SELECT 1 FROM reply WHERE conversation = ?1 AND finished_at IS NULL)
-"""
-_RESET_IDLE = f"""
-INSERT INTO conversation (key, first_turn) SELECT ?1, 2 * ((SELECT max(id) FROM reply) + 1) WHERE {_IDLE}
-ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
-"""
-# Whether a message is of the last answer that a conversation's history has, or will have.
-_ENDS_WITH = """
-SELECT 1 FROM reply JOIN post ON post.reply = reply.id
-WHERE post.ref = ?2 AND conversation = ?1 AND (finished_at IS NULL OR answer <> '')
-      AND id >= coalesce((SELECT first_turn / 2 FROM conversation WHERE key = ?1), 0) AND forgotten_at IS NULL
-      AND NOT EXISTS (SELECT 1 FROM reply AS later WHERE later.conversation = ?1 AND later.id > reply.id
-                      AND later.finished_at IS NOT NULL AND later.answer <> '' AND later.forgotten_at IS NULL)
 """
 _PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
 # Of those that are finished the latest will do; an index would cost more than it is worth.
@@ -174,8 +154,8 @@ class Store:
             if connection.execute(_REMEMBER, (message.conversation.platform, message.event, now)).rowcount == 0:
                 return None
             if self._idle_reset < inf:
-                connection.execute(_RESET_IDLE, (key, now - self._idle_reset))
-            known = quoted and quoted.post and connection.execute(_ENDS_WITH, (key, quoted.post)).fetchone()
+                reset_if_idle(connection, key, now - self._idle_reset)
+            known = quoted and quoted.post and ends_with(connection, key, quoted.post)
             kept = replace(question, message=replace(message, quoted=None)) if known else question
             reply = connection.execute(_ASK, question_row(kept, received_at)).lastrowid
             return None if reply is None else Kept(reply, kept)
@@ -270,12 +250,12 @@ class Store:
 
     async def reset(self, conversation: str) -> None:
         """Let a conversation's history begin anew; an answer under way belongs to the old one. Deletes nothing."""
-        await self._database.write(_RESET, conversation)
+        await self._database.write(RESET, conversation)
 
     async def is_idle(self, conversation: str) -> bool:
         """Whether the next question begins a conversation anew by itself."""
         since = self._clock.wall() - self._idle_reset
-        return bool(await self._database.read(f"SELECT 1 WHERE {_IDLE}", conversation, since))
+        return bool(await self._database.read(IS_IDLE, conversation, since))
 
     async def unfinished(self) -> list[Unfinished]:
         """The pending replies, oldest first: what a start has to take up again."""

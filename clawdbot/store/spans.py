@@ -1,0 +1,36 @@
+"""Where a conversation's history begins and ends: statements, each within whoever's transaction."""
+
+import sqlite3
+
+RESET = """
+INSERT INTO conversation (key, first_turn) SELECT ?, 2 * (coalesce(max(id), 0) + 1) FROM reply WHERE true
+ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
+"""
+# Not while something is being answered there, however long that takes.
+_IDLE = """
+(SELECT finished_at FROM reply WHERE conversation = ?1 AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1) < ?2
+AND NOT EXISTS (SELECT 1 FROM reply WHERE conversation = ?1 AND finished_at IS NULL)
+"""
+IS_IDLE = f"SELECT 1 WHERE {_IDLE}"
+"""A row when the last exchange of a conversation was over before the second parameter, seconds since the epoch."""
+_RESET_IDLE = f"""
+INSERT INTO conversation (key, first_turn) SELECT ?1, 2 * ((SELECT max(id) FROM reply) + 1) WHERE {_IDLE}
+ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
+"""
+_ENDS_WITH = """
+SELECT 1 FROM reply JOIN post ON post.reply = reply.id
+WHERE post.ref = ?2 AND conversation = ?1 AND (finished_at IS NULL OR answer <> '')
+      AND id >= coalesce((SELECT first_turn / 2 FROM conversation WHERE key = ?1), 0) AND forgotten_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM reply AS later WHERE later.conversation = ?1 AND later.id > reply.id
+                      AND later.finished_at IS NOT NULL AND later.answer <> '' AND later.forgotten_at IS NULL)
+"""
+
+
+def reset_if_idle(connection: sqlite3.Connection, conversation: str, since: float) -> None:
+    """Let a conversation begin anew whose last exchange was over before ``since``, seconds since the epoch."""
+    connection.execute(_RESET_IDLE, (conversation, since))
+
+
+def ends_with(connection: sqlite3.Connection, conversation: str, post_ref: str) -> bool:
+    """Whether a message is of the last answer that the conversation's history has, or will have."""
+    return connection.execute(_ENDS_WITH, (conversation, post_ref)).fetchone() is not None
