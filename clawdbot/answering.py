@@ -64,7 +64,6 @@ class Answering:
         self._budgets = budgets
         self._clock = clock
         self._styles = styles
-        self._style = styles.default
         self._reading = reading
         self._albums = albums
         self._concluding = Concluding(store, Notices(budgets, clock), clock, observe, footer=styles.default.footer)
@@ -133,8 +132,8 @@ class Answering:
             clock=self._clock,
             journal=DraftJournal(self._store, asked.number, posts, draft),
             posts=asked.posts,
-            most_parts=self._style.most_messages,
-            footnote=WIDEST_FOOTER if self._style.footer else "",
+            most_parts=self._styles.default.most_messages,
+            footnote=WIDEST_FOOTER if self._styles.default.footer else "",
         )
 
     async def _make(self, draft: Draft, asked: Asked, live: LiveReply, spot: Spot) -> None:

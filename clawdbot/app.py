@@ -60,6 +60,8 @@ class App:
     budgets: Budgets
     meter: Meter
     load: LoadTeller
+    gate: Gate
+    styles: Styles
     serving: set[str] = field(default_factory=set)
     """The names of the adapters that run; one that failed and waits to be started again does not."""
 
@@ -116,7 +118,8 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             meter=meter,
             clock=clock,
         )
-        app = App(bot, store, sessions, host, admission, budgets, meter, LoadTeller(sessions, admission, host, clock))
+        load = LoadTeller(sessions, admission, host, clock)
+        app = App(bot, store, sessions, host, admission, budgets, meter, load, gate, styles)
         async with asyncio.TaskGroup() as group:
             engine = group.create_task(host.run(), name="engine")
             try:
@@ -124,6 +127,13 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             finally:
                 await sessions.close()  # nothing may reach for the engine or the store when they are closed
                 engine.cancel()
+
+
+def adopt(app: App, settings: Settings) -> None:
+    """Let the running ``app`` go on by ``settings``, as far as `clawdbot.reload.adoptable` lets them differ."""
+    app.gate.adopt(Access(settings.access), settings.quota)
+    app.styles.adopt(_personas(settings), _styles(settings))
+    app.sessions.adopt(_capacity(settings))
 
 
 async def serve(
@@ -278,15 +288,19 @@ def _bounds(settings: Settings) -> Bounds:
 
 async def _choices(settings: Settings, book: ChoiceBook) -> tuple[Styles, Choice]:
     """What conversations can choose: personas, and models; there is one model now, called as the settings call it."""
-    described = {name: persona.about for name, persona in settings.personas.items()}
     model = settings.engine.model
     # Of a folder the last part will do: where it lies is nobody's business.
     name = Path(model).name if model.startswith((".", "/", "~")) else model
-    personas = Choice("persona", {DEFAULT_PERSONA: "", **described}, book)
+    personas = Choice("persona", _personas(settings), book)
     models = Choice("model", {name: ""}, book)
     await personas.open()
     await models.open()
     return Styles(personas, _styles(settings)), models
+
+
+def _personas(settings: Settings) -> dict[str, str]:
+    """What is said about each, the default first."""
+    return {DEFAULT_PERSONA: "", **{name: persona.about for name, persona in settings.personas.items()}}
 
 
 def _styles(settings: Settings) -> dict[str, Style]:

@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ import uvloop
 from rich.console import Console
 
 from clawdbot import __version__, config, plugins
-from clawdbot.app import open_app, serve
+from clawdbot.app import App, adopt, open_app, serve
 from clawdbot.bench.cli import bench
 from clawdbot.bench.options import JsonOption
 from clawdbot.bench.tune_cli import tune
@@ -33,9 +34,10 @@ from clawdbot.latency import Timing, closing_line
 from clawdbot.observed import answers, together
 from clawdbot.ops.answer_log import log_answer
 from clawdbot.ops.doctor.cli import diagnose
-from clawdbot.ops.logs import Level, logged
+from clawdbot.ops.logs import Level, logged, set_level
 from clawdbot.ops.redaction import Redactor, secrets_of
 from clawdbot.ops.watch import Watch, wanted
+from clawdbot.reload import Reloading, on_hangup
 from clawdbot.store.backup import back_up
 
 log = logging.getLogger(__name__)
@@ -66,7 +68,14 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 @cli.command()
 def run(config_file: ConfigOption = None) -> None:
     """Serve the platforms that the configuration names."""
-    settings = config.load(config_file, os.environ)
+    environ = dict(os.environ)
+    settings = config.load(config_file, environ)
+
+    def load() -> Settings:
+        again = config.load(config_file, environ)
+        plugins.choose_all(again, plugins.installed())
+        return again
+
     with _logged(settings, settings.logging.level):
         _hide_tokens(os.environ)
         adapters = plugins.build(settings, plugins.installed())
@@ -75,24 +84,29 @@ def run(config_file: ConfigOption = None) -> None:
             raise ConfigError(
                 source, "no platform is enabled. Set enabled = true in a table such as [adapters.telegram]."
             )
-        _serve(settings, adapters)
+        _serve(settings, adapters, load)
 
 
-def _serve(settings: Settings, adapters: Mapping[str, Adapter]) -> None:
+def _serve(settings: Settings, adapters: Mapping[str, Adapter], load: Callable[[], Settings]) -> None:
     clock = SystemClock()
+    watch = Watch(settings.ops, clock) if wanted(settings.ops, adapters) else None
+    observe = together(log_answer, watch.observe) if watch else log_answer
 
     async def serve_platforms(stop: asyncio.Event) -> None:
-        if not wanted(settings.ops, adapters):
-            async with open_app(settings, opener(settings.engine, clock), clock, log_answer) as app:
-                await serve(app, adapters, clock, stop, settings.sessions.drain)
-            return
-        watch = Watch(settings.ops, clock)
-        observe = together(log_answer, watch.observe)
-        opening = opener(settings.engine, clock)
-        async with open_app(settings, opening, clock, observe) as app, watch.open(app, adapters):
+        async with AsyncExitStack() as stack:
+            opening = open_app(settings, opener(settings.engine, clock), clock, observe)
+            app = await stack.enter_async_context(opening)
+            if watch:
+                await stack.enter_async_context(watch.open(app, adapters))
+            await stack.enter_async_context(on_hangup(Reloading(settings, load, partial(_adopt, app))))
             await serve(app, adapters, clock, stop, settings.sessions.drain)
 
     _run(serve_platforms)
+
+
+def _adopt(app: App, settings: Settings) -> None:
+    adopt(app, settings)
+    set_level(settings.logging.level)
 
 
 @cli.command()

@@ -42,6 +42,12 @@ class Gate:
         """Take up what was ruled in earlier runs; until then the settings alone count. Raises `StoreError`."""
         self._rulings = await self._book.rulings()
 
+    def adopt(self, access: Access, quota: Quota) -> None:
+        """Decide by other settings from now on; what was ruled while the bot ran holds."""
+        self._access = access
+        self._quota = quota
+        self._limited = quota != Quota()
+
     def decide(self, person: Person, where: Conversation) -> Reason:
         """Whether ``person`` may talk in ``where``, and why."""
         return self._access.decide(person, where, self._rulings.get((where.platform, person.id)))

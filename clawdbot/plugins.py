@@ -24,15 +24,15 @@ def build(settings: Settings, known: Mapping[str, EntryPoint]) -> dict[str, Adap
 
     Raises `ConfigError`.
     """
-    check_access(settings, known)
-    return {name: build_one(name, table, known) for name, table in settings.adapters.items()}
+    return {name: plugin.build(chosen) for name, (plugin, chosen) in choose_all(settings, known).items()}
 
 
-def check_access(settings: Settings, known: Mapping[str, EntryPoint]) -> None:
-    """Raise `ConfigError` when people are let in on a platform that there is not."""
+def choose_all(settings: Settings, known: Mapping[str, EntryPoint]) -> dict[str, tuple[Plugin, BaseModel]]:
+    """The enabled platforms with their own settings, by name. Raises `ConfigError`."""
     for name in settings.access:
         if name not in known:
             raise ConfigError(f"access.{name}", f"no such platform is installed; {nearest(name, known)}")
+    return {name: choose(name, table, known) for name, table in settings.adapters.items()}
 
 
 def build_one(name: str, table: AdapterTable, known: Mapping[str, EntryPoint]) -> Adapter:

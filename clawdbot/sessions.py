@@ -106,6 +106,10 @@ class Sessions:
         self.closing = False
         """Whether the bot is about to end: what is asked now is for the next start."""
 
+    def adopt(self, capacity: Capacity) -> None:
+        """Let other limits hold for whatever is asked from now on."""
+        self._capacity = capacity
+
     @property
     def tickets(self) -> list[Ticket]:
         """The answers under way or waiting, oldest first."""

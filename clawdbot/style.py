@@ -62,6 +62,12 @@ class Styles:
         self._styles = styles
         self.default = next(iter(styles.values()))
 
+    def adopt(self, personas: Mapping[str, str], styles: Mapping[str, Style]) -> None:
+        """From now on there are these ``personas``, with what is said about each, and answers have these ``styles``."""
+        self.personas.options = personas
+        self._styles = styles
+        self.default = next(iter(styles.values()))
+
     def of(self, conversation: str) -> Style:
         """The one in which ``conversation`` (a `Conversation.key`) is answered."""
         return self._styles[self.personas.of(conversation)]

@@ -251,6 +251,53 @@ def test_no_child_process_inherits_a_token(
     assert vllm.environment["SOMEBODY_ELSES_TOKEN"] == "theirs"
 
 
+# The configuration read again
+
+
+class Heard(logging.Handler):
+    """Waits for a line of the log."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self.words = words
+        self.event = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.words in record.getMessage():
+            self.event.set()
+
+
+@pytest.mark.timeout(30)
+def test_on_sighup_the_configuration_is_read_again(
+    run: Run, vllm: Vllm, configured: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the tokens that the environment had at the start; what cannot change is named."""
+    monkeypatch.setenv("CLAWDBOT_TELEGRAM_TOKEN", TOKEN)
+    out_of_reach = '[adapters.telegram]\nbase_url = "http://127.0.0.1:9"\n'
+    path = configured(out_of_reach)
+    heard = Heard("needs a restart")
+
+    async def change() -> None:
+        more = f'{out_of_reach}keep_warm = 9.0\n[logging]\nlevel = "debug"\n[access.telegram]\nadmins = [7]\n'
+        configured(more)
+        os.kill(os.getpid(), signal.SIGHUP)
+        await heard.event.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.Event().wait()
+
+    vllm.instead = change
+    logging.getLogger().addHandler(heard)
+    try:
+        ended = run("run", "--config", path)
+    finally:
+        logging.getLogger().removeHandler(heard)
+
+    assert ended.code == 0
+    assert "configuration reloaded: access.telegram, logging.level" in ended.err
+    assert "needs a restart: adapters.telegram.keep_warm" in ended.err
+    assert TOKEN not in ended.err
+
+
 # Leaving
 
 

@@ -32,8 +32,11 @@ ENVIRONMENT = {
 
 @contextmanager
 def sheltered() -> Iterator[None]:
-    """Child processes started inside by this thread never see Ctrl-C: a blocked signal mask is inherited."""
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Child processes started inside by this thread never see Ctrl-C nor the end of the terminal.
+
+    Both go to the whole process group, and a blocked signal mask is inherited.
+    """
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:

@@ -36,9 +36,7 @@ def read(path: Path | None, environ: Mapping[str, str]) -> Configuration:
         return Configuration(warn(ABOUT, told, remedy), Settings())
     try:
         settings = config.load(path, environ)
-        known = plugins.installed()
-        plugins.check_access(settings, known)
-        platforms = {name: plugins.choose(name, table, known) for name, table in settings.adapters.items()}
+        platforms = plugins.choose_all(settings, plugins.installed())
     except ConfigError as error:
         remedy = "config.example.toml shows every setting with its default."
         return Configuration(fail(ABOUT, f"{error.source}: {' '.join(error.faults)}", remedy), None, path)
