@@ -92,6 +92,8 @@ class Answering:
     async def _try(self, asked: Asked, spot: Spot) -> None:
         """Answer the question as it is now, unless it is revised before that is done."""
         draft = Draft.after(asked.begun)
+        if asked.message.unfinished:
+            draft.hidden_until = self._clock.now() + GRACE
         async with self._live(asked, draft) as live:
             if draft.text:
                 live.show(draft.text)
@@ -139,8 +141,6 @@ class Answering:
     async def _make(self, draft: Draft, asked: Asked, live: LiveReply, spot: Spot) -> None:
         """Let the question have its turn, which ``spot`` keeps, and the engine write the answer into ``draft``."""
         try:
-            if asked.message.unfinished:
-                await self._clock.sleep(GRACE)
             if ahead := self._sessions.ahead(asked.ticket):
                 live.wait(_in_line(Standing(ahead - 1, None)))  # the first of them is not in line, it is answered
                 if self._host.ready and not asked.message.files:
@@ -225,6 +225,8 @@ class Answering:
             async for chunk in chunks:
                 place.started()
                 draft.take(chunk, self._clock.now())
+                if (early := draft.hidden_until - self._clock.now()) > 0:
+                    await self._clock.sleep(early)
                 live.show(draft.text)
                 if live.lost is not None:
                     # Nobody can see it any more; closing the generator ends the request.

@@ -1,6 +1,7 @@
 """An answer while it is being written, and what is noted of it for a process that finds it unfinished."""
 
 from dataclasses import dataclass, field
+from math import inf
 
 from clawdbot.chat import State
 from clawdbot.engine.protocol import Chunk, Usage
@@ -22,6 +23,8 @@ class Draft:
     first_token: float | None = None
     last_token: float | None = None
     usage: Usage | None = None
+    hidden_until: float = -inf
+    """Nothing of it is shown before."""
     failure: State | None = None
     """The state in which a fault leaves the answer; None as long as there was none."""
 

@@ -149,7 +149,7 @@ async def ask_discord(sim: SimDiscord, text: str) -> Growth:
 
 
 def _ended(answers: list[Post]) -> bool:
-    return bool(answers) and not answers[-1].now.buttons
+    return bool(answers) and not answers[-1].now.growing
 
 
 async def ask_telegram(sim: SimTelegram, text: str) -> Growth:
@@ -159,7 +159,7 @@ async def ask_telegram(sim: SimTelegram, text: str) -> Growth:
 
     def ended() -> list[Shown]:
         found = sim.answers(PERSON)[before:]
-        return found if found and not found[-1].look.buttons else []
+        return found if found and not found[-1].look.growing else []
 
     answer = (await sim.until(ended, PATIENCE))[0]
     moments = [

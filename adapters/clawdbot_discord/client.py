@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -139,6 +140,7 @@ class Session(discord.Client):
             return
         if events.addressed(message, self._me):
             said = events.question(message, self._me, self._clock.now())
+            said = replace(said, version=message.edited_at.isoformat(), sent_at=message.edited_at.timestamp())
             await self._receive(Edited(said), self._reply(message.channel.id, message.id))
 
     async def on_raw_message_delete(self, event: discord.RawMessageDeleteEvent) -> None:

@@ -8,16 +8,23 @@ import discord
 
 from clawdbot.chat import Frame, State
 
-STOP, CONTINUE = "clawdbot:stop", "clawdbot:continue"
+STOP, CONTINUE, REGENERATE = "clawdbot:stop", "clawdbot:continue", "clawdbot:regenerate"
 
-CONTROLS = {STOP: "stop", CONTINUE: "continue"}
+CONTROLS = {STOP: "stop", CONTINUE: "continue", REGENERATE: "regenerate"}
 """What a pressed button means to the core: `Pressed.control` by how its ``custom_id`` begins."""
-_LABELS = {STOP: "Stop", CONTINUE: "Continue"}
+_LABELS = {STOP: "Stop", CONTINUE: "Continue", REGENERATE: "Regenerate"}
+_BELOW = {
+    State.WAITING: STOP,
+    State.STREAMING: STOP,
+    State.INTERRUPTED: CONTINUE,
+    State.FINAL: REGENERATE,
+    State.STOPPED: REGENERATE,
+}
 
 
 def controls(frame: Frame, key: str = "") -> discord.ui.View | None:
-    """The buttons of the part ``key`` while it shows ``frame``: Stop while there is something to stop, or Continue."""
-    button = _button(frame)
+    """The buttons of the part ``key`` while it shows ``frame``: Stop, Continue or Regenerate below the last one."""
+    button = _BELOW.get(frame.state) if frame.last else None
     if button is None:
         return None
     view = discord.ui.View(timeout=None)
@@ -37,11 +44,3 @@ def key_of(custom_id: str) -> str:
     """The key of the part that a button was sent with; empty for none."""
     *button, key = custom_id.split(":", 2)
     return key if ":".join(button) in CONTROLS else ""
-
-
-def _button(frame: Frame) -> str | None:
-    if not frame.last:
-        return None
-    if frame.state in (State.WAITING, State.STREAMING):
-        return STOP
-    return CONTINUE if frame.state is State.INTERRUPTED else None

@@ -142,7 +142,7 @@ class ChannelPost:
 
     async def edit(self, frame: Frame) -> None:
         options = shown(frame, self._key, clear=True)
-        if frame.files:
+        if frame.files or frame.state.lasting:  # a file of an answer that was written anew goes
             options["attachments"] = files(frame)
         if frame.state.lasting:
             options["flags"] = discord.MessageFlags()

@@ -22,6 +22,7 @@ from clawdbot_telegram.controls import SAID, SAID_OF_OTHERS
 from clawdbot_telegram.drafts import DraftMode
 from clawdbot_telegram.errands import Errands, offer_menus
 from clawdbot_telegram.media import Albums
+from clawdbot_telegram.pastes import Pastes
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.polling import Inbox, PollRequest
 from clawdbot_telegram.render import Renderer
@@ -53,6 +54,7 @@ class TelegramAdapter:
         """How updates come in, while the bot is connected."""
         self._errands = Errands(self._clock)
         self._closed = Closed()
+        self._pastes = Pastes(settings.paste_from)
         self._draft_mode = DraftMode(settings)
         self._albums = Albums()
 
@@ -165,28 +167,34 @@ class TelegramAdapter:
 
     def _take(self, update: Update, received_at: float, receive: Receive) -> Awaitable[None] | None:
         bot = self._connected()
-        found = heard(update, bot.bot, received_at, self._albums)
+        found = heard(update, bot.bot, received_at, self._albums, self._pastes)
         if found:
             self._closed.open(found[1])
-            if isinstance(found[0], Message) and found[0].album:
-                self._albums.add(found[0].album)
+        if found and isinstance(found[0], Message) and found[0].album:
+            self._albums.add(found[0].album)
         durable = receive(found[0], self._reply(found[1])) if found else None
         if query := update.callback_query:
-            said = SAID.get(str(query.data), SAID_OF_OTHERS)
-            self._errands.run(partial(bot.answer_callback_query, query.id, said))
+            notice = SAID.get(str(query.data), SAID_OF_OTHERS)
+            self._errands.run(partial(bot.answer_callback_query, query.id, notice))
         return durable
 
 
-def heard(update: Update, me: User, received_at: float, albums: Container[str]) -> tuple[Event, Place] | None:
+def heard(
+    update: Update, me: User, received_at: float, albums: Container[str], pastes: Pastes
+) -> tuple[Event, Place] | None:
     """What is `understood`. An update that is not as Telegram describes it is passed over, or it would come for ever.
 
     The library hands on what it did not look at: a field may be missing, null or of another type.
     """
     try:
-        return understood(update, me, received_at, albums)
+        found = understood(update, me, received_at, albums, pastes)
+        if update.message:
+            said = found[0] if found and isinstance(found[0], Message) else None
+            pastes.hear(update.message, (said.continues or said.id) if said else None)
     except (AttributeError, LookupError, TypeError, ValueError):
         logger.exception("Telegram: update %d is malformed and passed over", update.update_id)
         return None
+    return found
 
 
 def report(error: TelegramError) -> None:

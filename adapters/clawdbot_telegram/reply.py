@@ -1,6 +1,7 @@
 """Where one answer goes, and the messages that it becomes."""
 
 from collections.abc import Sequence
+from zlib import crc32
 
 from clawdbot.attached import Attachment
 from clawdbot.chat import Drafts, File, Frame, Limits
@@ -93,7 +94,7 @@ class TelegramReply:
         file = frame.files[0] if frame.files else None
         if file and (not drawn.text or (is_picture(file) and drawn.units <= self._caption_limit)):
             message = await self._calls.send_file(file, drawn, controls(frame))
-            return TelegramPost(message, self._calls, self._renderer, captioned=True, attached=[file.name])
+            return TelegramPost(message, self._calls, self._renderer, captioned=True, attached=[mark_of(file)])
         message = await self._calls.send_text(visible(drawn), controls(frame))
         return TelegramPost(message, self._calls, self._renderer)
 
@@ -134,9 +135,14 @@ class TelegramPost:
     async def attach(self, files: tuple[File, ...]) -> None:
         """Post those of ``files`` that are not there yet, a message each. Raises `DeliveryError`."""
         for file in files:
-            if file.name not in self._attached:
+            if mark_of(file) not in self._attached:
                 await self._calls.send_file(file, NO_TEXT)
-                self._attached.append(file.name)
+                self._attached.append(mark_of(file))
+
+
+def mark_of(file: File) -> str:
+    """Tells a file from others, also from one of the same name: an answer that is written anew has other ones."""
+    return f"{file.name}:{crc32(file.data):08x}"
 
 
 def visible(drawn: Drawn) -> Drawn:

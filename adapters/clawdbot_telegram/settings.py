@@ -108,6 +108,8 @@ class TelegramSettings(Section):
     """A poll that is this late means that polling has died; the adapter is started anew."""
     text_limit: PositiveInt = 4096
     """The most UTF-16 code units of a message."""
+    paste_from: PositiveInt = 2048
+    """The shortest text, in UTF-16 code units, that may be the beginning of one that the sender's client cut."""
     caption_limit: PositiveInt = 1024
     entity_limit: PositiveInt = 100
     """Telegram ignores further styles and links of a message in silence."""

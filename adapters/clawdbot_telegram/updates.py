@@ -7,7 +7,9 @@ from typing import Any
 from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, MessageEntity, Update, User
 
 from clawdbot import chat
+from clawdbot.menu import COMMANDS
 from clawdbot_telegram import media
+from clawdbot_telegram.pastes import Pastes
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.quoting import quoted
 
@@ -17,31 +19,54 @@ STOPPED = "stopped_message_generation"
 KINDS = (Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY)
 """The updates to ask for, and `STOPPED` where there are drafts."""
 
+_COMMANDS = frozenset(f"/{command.name}" for command in COMMANDS)
+
 GENERAL = 1
 """The number that clients give a forum's General topic; Telegram refuses messages that name it."""
 
 
 def understood(
-    update: Update, me: User, received_at: float, albums: Container[str] = ()
+    update: Update, me: User, received_at: float, albums: Container[str] = (), pastes: Pastes | None = None
 ) -> tuple[chat.Event, Place] | None:
     """The event and where its answer goes; None when the update is not meant for the bot ``me``.
 
-    ``albums``: those of which another message was (`chat.Message.album`), so all of them are.
+    ``albums``: those of which another message was (`chat.Message.album`), so all of them are. ``pastes``: the texts
+    that may go on in this message.
     """
     if update.callback_query:
         return _pressed(update.callback_query)
     if update.message:
-        return _message(update.message, me, received_at, albums)
+        return _piece(update.message, received_at, pastes) or _message(update.message, me, received_at, albums, pastes)
     if update.edited_message:
-        found = _message(update.edited_message, me, received_at, albums)
-        return found and (chat.Edited(found[0]), found[1])
+        found = _message(update.edited_message, me, received_at, albums, pastes)
+        return found and (chat.Edited(replace(found[0], version=str(update.update_id))), found[1])
     if stopped := update.api_kwargs.get(STOPPED):
         return _stopped(stopped)
     return None
 
 
+def _piece(message: Message, received_at: float, pastes: Pastes | None) -> tuple[chat.Message, Place] | None:
+    """``message`` if it goes on where another one ended; a command never does."""
+    piece = pastes.piece(message) if pastes else None
+    command = " ".join((message.text or "").split(maxsplit=1)[:1]).partition("@")[0]
+    if pastes is None or piece is None or message.from_user is None or command in _COMMANDS:
+        return None
+    place = Place(message.chat.id, _topic(message), message.message_id)
+    event = chat.Message(
+        id=f"{place.chat}:{place.message}",
+        conversation=_conversation(place),
+        author=_person(message.from_user),
+        text=f"{piece.joint}{message.text}",
+        received_at=received_at,
+        sent_at=message.date.timestamp(),
+        unfinished=pastes.may_go_on(message),
+        continues=piece.first,
+    )
+    return event, place
+
+
 def _message(
-    message: Message, me: User, received_at: float, albums: Container[str]
+    message: Message, me: User, received_at: float, albums: Container[str], pastes: Pastes | None
 ) -> tuple[chat.Message, Place] | None:
     author = message.from_user
     album = f"{message.chat.id}:{message.media_group_id}" if message.media_group_id else ""
@@ -61,6 +86,7 @@ def _message(
         files=files,
         beside=others,
         album=album,
+        unfinished=pastes is not None and pastes.may_go_on(message),
     )
     return event, place
 

@@ -13,7 +13,13 @@ KEPT = 200
 BEAT = 15.0
 """Seconds without a change after which readers are told that there is none."""
 
-CONTROLS = {State.WAITING: "stop", State.STREAMING: "stop", State.INTERRUPTED: "continue"}
+CONTROLS = {
+    State.WAITING: "stop",
+    State.STREAMING: "stop",
+    State.INTERRUPTED: "continue",
+    State.FINAL: "regenerate",
+    State.STOPPED: "regenerate",
+}
 """The control below the last message of an answer."""
 
 
@@ -29,7 +35,7 @@ class Note:
 
     @property
     def control(self) -> str:
-        """What can be done with it: "stop", "continue", or "" for nothing."""
+        """What can be done with it: "stop", "continue", "regenerate", or "" for nothing."""
         return CONTROLS.get(self.frame.state, "") if self.frame is not None and self.frame.last else ""
 
     def to_map(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The simulated platforms as bench chaos needs them: places that open when somebody asks, and screens to judge."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
@@ -104,8 +104,7 @@ class DiscordChaos:
     def screen(self, number: int) -> list[Shown]:
         channel = self._sim.world.channels[self._questions[number].channel]
         return [
-            Shown(_read(post.text, post.now.files), growing=_stoppable(post.now.buttons))
-            for post in self._sim.answers(channel)
+            Shown(_read(post.text, post.now.files), growing=post.now.growing) for post in self._sim.answers(channel)
         ]
 
     def unanswered_sends(self, number: int) -> int:
@@ -157,7 +156,7 @@ class TelegramChaos:
         return [
             Shown(
                 _read(one.text, ((one.look.file.name, one.look.file.data),) if one.look.file else ()),
-                growing=_stoppable(one.look.buttons),
+                growing=one.look.growing,
             )
             for one in self._sim.answers(self._people[number])
         ]
@@ -180,11 +179,6 @@ async def open_chaos(platform: Platform, plan: Plan | None, places: int, rtt: fl
     else:
         async with SimTelegram(faults=Faults(plan), rtt=rtt) as telegram:
             yield TelegramChaos(telegram, places)
-
-
-def _stoppable(buttons: Sequence[str]) -> bool:
-    """Whether one of the buttons stops the answer, by the data that it brings back to the bot."""
-    return any("stop" in data for data in buttons)
 
 
 def _read(text: str, files: Sequence[tuple[str, bytes]]) -> str:

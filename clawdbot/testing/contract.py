@@ -210,7 +210,7 @@ async def a_refusal_names_the_seconds(harness: Harness) -> None:
 
 
 async def stop_is_there_while_there_is_something_to_stop(harness: Harness) -> None:
-    """The control appears with the first text, says which message it belongs to, and goes with the last."""
+    """The control appears with the first text, says which message it belongs to, and changes with the last."""
     async with running(harness) as ears:
         post = await _begin(harness, ears, "A heron")
         await harness.until(lambda: harness.controls() == ["stop"])
@@ -220,11 +220,11 @@ async def stop_is_there_while_there_is_something_to_stop(harness: Harness) -> No
         assert isinstance(pressed, Pressed), pressed
         assert (pressed.control, pressed.post) == ("stop", post.ref)
         await post.edit(Frame("A heron", State.STOPPED))
-        await harness.until(lambda: harness.controls() == [])
+        await harness.until(lambda: harness.controls() == ["regenerate"])
 
 
 async def continue_is_there_when_an_answer_was_cut_short(harness: Harness) -> None:
-    """By a fault or a restart; it says which message it belongs to, and goes when the answer goes on."""
+    """By a fault or a restart; it says which message it belongs to, and changes when it is complete."""
     async with running(harness) as ears:
         post = await _begin(harness, ears, "A heron")
         await post.edit(Frame("A heron\n\n*(The answer was interrupted.)*", State.INTERRUPTED))
@@ -235,7 +235,25 @@ async def continue_is_there_when_an_answer_was_cut_short(harness: Harness) -> No
         assert isinstance(pressed, Pressed), pressed
         assert (pressed.control, pressed.post) == ("continue", post.ref)
         await post.edit(Frame("A heron is a bird.", State.FINAL))
+        await harness.until(lambda: harness.controls() == ["regenerate"])
+
+
+async def regenerate_is_there_when_an_answer_is_over(harness: Harness) -> None:
+    """It says which message it belongs to, and stands below no notice and no part but the last."""
+    async with running(harness) as ears:
+        post = await _begin(harness, ears, "A heron")
+        await post.edit(Frame("A heron is a bird.", State.FINAL))
+        await harness.until(lambda: harness.controls() == ["regenerate"])
+        harness.press("regenerate")
+        await ears.count(2)
+        pressed, _ = ears.heard[1]
+        assert isinstance(pressed, Pressed), pressed
+        assert (pressed.control, pressed.post) == ("regenerate", post.ref)
+        await post.edit(Frame("A heron is a bird.", State.FINAL, last=False))
         await harness.until(lambda: harness.controls() == [])
+        await post.edit(Frame("You asked too much.", State.NOTICE))
+        await harness.until(lambda: harness.screen() == ["You asked too much."])
+        assert harness.controls() == []
 
 
 async def a_text_that_does_not_fit_is_not_cut(harness: Harness) -> None:
@@ -286,6 +304,7 @@ CHECKS: dict[Check, frozenset[Ability]] = {
     a_refusal_names_the_seconds: frozenset({Ability.REFUSAL}),
     stop_is_there_while_there_is_something_to_stop: frozenset({Ability.CONTROLS}),
     continue_is_there_when_an_answer_was_cut_short: frozenset({Ability.CONTROLS}),
+    regenerate_is_there_when_an_answer_is_over: frozenset({Ability.CONTROLS}),
     a_text_that_does_not_fit_is_not_cut: frozenset({Ability.LIMIT}),
     a_removed_message_is_gone: frozenset({Ability.DELETION}),
     run_ends_when_cancelled_and_runs_again: frozenset(),

@@ -52,7 +52,7 @@ class Stage:
         before = len(sim.answers(sim.channel))
         last = sim.channel.screen[-1] if reply_to_last else None
         sim.say(sim.channel, text, user=user, reply_to=last)
-        await sim.until(lambda: len(sim.answers(sim.channel)) > before and not sim.answers(sim.channel)[-1].now.buttons)
+        await sim.until(lambda: len(sim.answers(sim.channel)) > before and not sim.answers(sim.channel)[-1].now.growing)
         return sim.answers(sim.channel)[-1].text
 
     async def on_telegram(self, text: str, by: int = ADA, reply_to_last: bool = False) -> str:
@@ -64,7 +64,7 @@ class Stage:
         # The name of a command has the mention behind it.
         said = re.sub(r"^/\w+", rf"\g<0>{mention}", text) if text.startswith("/") else f"{mention} {text}"
         sim.say(GROUP, said, user=by, reply_to=last)
-        await sim.until(lambda: len(sim.answers(GROUP)) > before and not sim.answers(GROUP)[-1].look.buttons)
+        await sim.until(lambda: len(sim.answers(GROUP)) > before and not sim.answers(GROUP)[-1].look.growing)
         return sim.answers(GROUP)[-1].text
 
 

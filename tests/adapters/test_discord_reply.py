@@ -116,8 +116,15 @@ async def test_stop_is_below_the_last_part_only(scene: Scene) -> None:
     assert [controls_of(post.now) for post in scene.sim.answers(scene.sim.channel)] == [[], ["stop"]]
 
 
-@pytest.mark.parametrize("state", [State.FINAL, State.STOPPED, State.FAILED])
-async def test_a_finished_answer_has_no_controls(scene: Scene, state: State) -> None:
+@pytest.mark.parametrize("state", [State.FINAL, State.STOPPED])
+async def test_a_finished_answer_can_be_written_anew(scene: Scene, state: State) -> None:
+    post = await scene.reply.send(GROWING, "part-0")
+    await post.edit(Frame("A heron", state))
+    assert [controls_of(shown) for shown in scene.answer.history] == [["stop"], ["regenerate"]]
+
+
+@pytest.mark.parametrize("state", [State.FAILED, State.NOTICE])
+async def test_what_is_no_answer_has_no_controls(scene: Scene, state: State) -> None:
     post = await scene.reply.send(GROWING, "part-0")
     await post.edit(Frame("A heron", state))
     assert [controls_of(shown) for shown in scene.answer.history] == [["stop"], []]
@@ -164,10 +171,14 @@ async def test_files_can_come_with_an_edit_and_be_repeated(scene: Scene) -> None
     assert scene.answer.now.files == (("answer.md", b"rest"),)
 
 
-async def test_an_edit_without_files_keeps_them(scene: Scene) -> None:
-    post = await scene.reply.send(Frame("Look:", State.STREAMING, files=(File("a.md", b"x"),)), "part-0")
+async def test_the_last_edit_takes_files_away_that_it_does_not_have(scene: Scene) -> None:
+    """An answer that is written anew may need none; until it is complete they stay."""
+    post = await scene.reply.send(Frame("Look:", State.FINAL, files=(File("a.md", b"x"),)), "part-0")
+    await post.edit(GROWING)
+    growing = scene.answer.now.files
     await post.edit(DONE)
-    assert scene.answer.now.files == (("a.md", b"x"),)
+    assert growing == (("a.md", b"x"),)
+    assert scene.answer.now.files == ()
 
 
 async def test_typing_is_shown(scene: Scene) -> None:

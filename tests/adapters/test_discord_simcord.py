@@ -150,13 +150,13 @@ async def test_an_answer_grows_in_one_message_and_ends(stage: Stage) -> None:
     await stage.write("A heron is a @everyone.")
     assert stage.answer.id == begun.id
     assert begun.reference is not None
-    assert (growing, stage.controls) == (["Stop"], [])
+    assert (growing, stage.controls) == (["Stop"], ["Regenerate"])
 
 
 async def test_the_asker_can_stop_it(stage: Stage) -> None:
     await stage.ask()
     pressed = await stage.ada.click(stage.answer, label="Stop")
-    await stage.until(lambda: not stage.controls)
+    await stage.until(lambda: stage.controls == ["Regenerate"])
     assert pressed.acknowledged
     assert stage.answer.content == f"A heron\n\n{words.STOPPED_MARK}"
     assert len(stage.engines[0].aborted) == 1
@@ -174,7 +174,7 @@ async def test_somebody_else_cannot(stage: Stage) -> None:
 async def test_an_admin_can(stage: Stage) -> None:
     await stage.ask()
     await stage.admin.click(stage.answer, label="Stop")
-    await stage.until(lambda: not stage.controls)
+    await stage.until(lambda: stage.controls == ["Regenerate"])
 
 
 async def test_an_interrupted_answer_shows_continue(stage: Stage) -> None:

@@ -119,7 +119,7 @@ async def test_a_long_answer_follows_in_further_messages(scene: Scene) -> None:
 async def test_an_answer_can_be_changed(scene: Scene) -> None:
     called, reply = await scene.call("latency")
     post = await reply.send(Frame("Drawing …", State.WAITING, private=True), "part-0")
-    chart = Frame("Done.", State.FINAL, files=(File("latency.png", b"\x89PNG"),), private=True)
+    chart = Frame("Done.", State.NOTICE, files=(File("latency.png", b"\x89PNG"),), private=True)
     await post.edit(chart)
     await reply.post(post.ref).edit(chart)
     assert called.answers[0].text == "Done."

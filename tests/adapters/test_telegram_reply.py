@@ -65,15 +65,20 @@ class TestGrowing:
         await post.edit(frame("Hello.", State.FINAL))
         (shown,) = sim.answers(ME)
         looks = [(look.text, look.buttons) for look in shown.looks]
-        assert looks == [("In line.", ("stop",)), ("Hello", ("stop",)), ("Hello.", ())]
+        assert looks == [("In line.", ("stop",)), ("Hello", ("stop",)), ("Hello.", ("regenerate",))]
 
     async def test_an_answer_that_was_cut_short_can_be_continued(self, sim: SimTelegram, reply: Reply) -> None:
         post = await reply.send(frame("Hello"), "k")
         await post.edit(frame("Hello *(interrupted)*", State.INTERRUPTED))
         assert sim.answers(ME)[0].look.buttons == ("continue",)
 
-    @pytest.mark.parametrize("state", [State.FINAL, State.STOPPED, State.FAILED])
-    async def test_an_answer_that_ended_has_no_buttons(self, sim: SimTelegram, reply: Reply, state: State) -> None:
+    @pytest.mark.parametrize("state", [State.FINAL, State.STOPPED])
+    async def test_an_answer_that_ended_can_be_written_anew(self, sim: SimTelegram, reply: Reply, state: State) -> None:
+        await reply.send(frame("Hello", state), "k")
+        assert sim.answers(ME)[0].look.buttons == ("regenerate",)
+
+    @pytest.mark.parametrize("state", [State.FAILED, State.NOTICE])
+    async def test_what_is_no_answer_has_no_buttons(self, sim: SimTelegram, reply: Reply, state: State) -> None:
         await reply.send(frame("Hello", state), "k")
         assert sim.answers(ME)[0].look.buttons == ()
 

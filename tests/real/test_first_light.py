@@ -78,7 +78,7 @@ async def test_a_message_on_telegram_is_answered_by_the_real_model(tmp_path: Pat
             sim.say(ASKER, QUESTION, user=ASKER)
             await sim.until(lambda: len(sim.answers(ASKER)) == 1, 60)
             (answer,) = sim.answers(ASKER)
-            await sim.until(lambda: not answer.look.buttons, 60)
+            await sim.until(lambda: not answer.look.growing, 60)
             await app.sessions.idle()
             stored = await app.store.timings(0)
 
@@ -100,7 +100,7 @@ async def test_a_message_on_discord_is_answered_by_the_real_model(tmp_path: Path
             sim.say(sim.channel, QUESTION)
             await sim.until(lambda: len(sim.answers(sim.channel)) == 1, 60)
             (answer,) = sim.answers(sim.channel)
-            await sim.until(lambda: not answer.now.buttons, 60)
+            await sim.until(lambda: not answer.now.growing, 60)
             await app.sessions.idle()
             stored = await app.store.timings(0)
 

@@ -1,6 +1,7 @@
 // The chat: each question with its answers below it. What comes from the bot is shown as text or by markdown.js alone.
 import { markdown } from "/web/markdown.js";
 
+const LABELS = { stop: "Stop", continue: "Continue", regenerate: "Regenerate" };
 const section = document.getElementById("chat");
 const log = made("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: "0" });
 const box = made("textarea", { id: "say", rows: "2", placeholder: "Ask something; Shift+Enter begins a line", "aria-label": "Your message", maxlength: "100000" });
@@ -52,7 +53,7 @@ function answered(note) {
     parts.push(name.endsWith(".png") ? made("img", { src: url, alt: name }) : made("a", { href: url, download: name }, name));
   });
   if (note.control) {
-    const button = made("button", { class: "quiet", type: "button" }, note.control === "stop" ? "Stop" : "Continue");
+    const button = made("button", { class: "quiet", type: "button" }, LABELS[note.control]);
     button.addEventListener("click", () => post("/web/press", { ref: note.ref, control: note.control }));
     parts.push(button);
   }

@@ -33,6 +33,11 @@ class Shown:
     thinking: bool = False
     """Whether it is only the notice that the bot is thinking."""
 
+    @property
+    def growing(self) -> bool:
+        """Whether one of the buttons stops it."""
+        return any("stop" in button for button in self.buttons)
+
 
 @dataclass(slots=True)
 class Post:

@@ -73,6 +73,11 @@ class Look:
     """The number of ``sent`` among the files."""
 
     @property
+    def growing(self) -> bool:
+        """Whether one of the buttons stops it."""
+        return "stop" in self.buttons
+
+    @property
     def buttons(self) -> tuple[str, ...]:
         """The data of all buttons."""
         return tuple(button.data for row in self.keyboard for button in row)
