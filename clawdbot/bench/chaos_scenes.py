@@ -1,6 +1,6 @@
 """The simulated platforms as bench chaos needs them: places that open when somebody asks, and screens to judge."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
