@@ -169,8 +169,10 @@ class Bot:
                 work = partial(self._command, name, message, reply)
                 self._sessions.spawn(work, partial(self._notices.apologise, message, reply))
         elif not await self._albums.joins(message):
-            await self._intake.take(message, reply, partial(self._accept, message, reply))
-            self._albums.refuse(message)
+            try:
+                await self._intake.take(message, reply, partial(self._accept, message, reply))
+            finally:
+                self._albums.refuse(message)  # unless it was taken; the others of it are not to wait for ever
         await self._gate.note_admitted(message.author, message.conversation, reason)
 
     async def _take_edited(self, message: Message, reply: Reply) -> None:

@@ -68,6 +68,7 @@ class VllmEngine:
 
     async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """See `Engine.generate`."""
+        from vllm.exceptions import VLLMValidationError
         from vllm.sampling_params import RequestOutputKind, SamplingParams
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
@@ -93,7 +94,7 @@ class VllmEngine:
                     yield _chunk(output, read, written)
         except EngineDeadError as error:
             raise EngineDead("The engine core died.") from error
-        except (EngineGenerateError, ValueError) as error:
+        except (EngineGenerateError, VLLMValidationError, ValueError) as error:
             raise _failure(error) from error
 
     async def forget(self) -> bool:

@@ -1,4 +1,4 @@
-"""How pictures reach vLLM. No model that sees has run here: vLLM is a stand-in that keeps what it is given."""
+"""How pictures reach vLLM, which is a stand-in here: it keeps what it is given, and refuses as vLLM does."""
 
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
@@ -31,7 +31,9 @@ class Llm:
 
     async def generate(self, prompt: dict[str, Any], params: object, number: str) -> AsyncIterator[SimpleNamespace]:
         if self._refusal:
-            raise ValueError(self._refusal)
+            from vllm.exceptions import VLLMValidationError
+
+            raise VLLMValidationError(self._refusal)
         self.prompts.append(prompt)
         images = prompt.get("multi_modal_data", {}).get("image", [])
         part = SimpleNamespace(text="A bird.", token_ids=[7, 2], finish_reason="stop")
