@@ -204,7 +204,7 @@ class Answering:
         message, conversation = asked.message, asked.message.conversation.key
         style = self._styles.of(conversation)
         begun = await _tokens_of(draft.begun, engine)
-        draft.model, draft.tokens = engine.info.model, begun
+        draft.model, draft.tokens, draft.opening = engine.info.model, begun, engine.tokenizer.opening.text
         history = await self._store.history(conversation, draft.model, before=asked.number)
         made = await style.compose(engine, history, turn_text(message), message.files, len(asked.pictures))
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
@@ -270,9 +270,12 @@ def _in_line(standing: Standing) -> str:
 
 
 async def _tokens_of(begun: Answer | None, engine: Engine) -> list[int]:
-    """The tokens of what was written before, as ``engine`` reads them."""
+    """The tokens that the answer begins with: what was written before, or what opens it, as ``engine`` reads them."""
+    opening = engine.tokenizer.opening
     if begun is None:
-        return []
+        return list(opening.tokens)
     if begun.tokens and begun.model == engine.info.model:
         return list(begun.tokens)
+    if opening.text and begun.text.startswith(opening.text):
+        return [*opening.tokens, *await engine.tokenizer.encode(begun.text.removeprefix(opening.text))]
     return await engine.tokenizer.encode(begun.text)

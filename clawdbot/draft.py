@@ -15,6 +15,8 @@ class Draft:
     text: str = ""
     tokens: list[int] = field(default_factory=list)
     model: str = ""
+    opening: str = ""
+    """The text of the `Opening` that the tokens begin with; the text begins with it as soon as there is any."""
     begun: Answer | None = None
     """What was written before an interruption; the text goes on from there."""
     question_tokens: list[int] | None = None
@@ -34,7 +36,7 @@ class Draft:
         if begun is None or not begun.text:
             return cls()
         asked = None if begun.question_tokens is None else list(begun.question_tokens)
-        return cls(begun.text, list(begun.tokens or ()), begun.model, begun, asked)
+        return cls(begun.text, list(begun.tokens or ()), begun.model, begun=begun, question_tokens=asked)
 
     @property
     def grown(self) -> bool:
@@ -52,7 +54,8 @@ class Draft:
         self.last_token = now
         if self.first_token is None:
             self.first_token = now
-        self.text += chunk.text
+        if chunk.text:
+            self.text = (self.text or self.opening) + chunk.text
         self.tokens += chunk.tokens
         self.usage = chunk.usage
 

@@ -8,13 +8,12 @@ from itertools import islice
 from clawdbot import words
 from clawdbot.chat import State
 from clawdbot.delivery.blocks import Fence, lines, open_fence, step
+from clawdbot.thoughts import TAGS
 
 # How often the end of a text is left out and looked at again: enough for any sense, and a bound for nonsense.
 TRIMS = 20
 
-# How models mark what they think before they answer.
-_TAGS = ("<think>", "<thinking>", "<reasoning>")
-_THINK = re.compile("|".join(_TAGS), re.IGNORECASE)
+_THINK = re.compile("|".join(TAGS), re.IGNORECASE)
 _THOUGHT = re.compile(r"^[ \t]*</(think|thinking|reasoning)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
 # A last line that would change what stands above it (setext heading) or shows an empty list item, heading or quote.
 _DANGLING = re.compile(r"[ \t>]*(?:[-+*]|={1,}|-{2,}|#{1,6}|\d{1,9}[.)]|\|[-:| \t]*|`{1,2}|~{1,2})?")
@@ -64,7 +63,10 @@ def visible(text: str, *, growing: bool = False) -> str:
 
 
 def _behind_thought(text: str) -> str:
-    """``text`` without a thought at its beginning that only its end tells: some chat templates open it themselves."""
+    """``text`` without a thought at its beginning that only its end tells.
+
+    Where the chat template opens it, the core knows (`Opening`); models trained on that may do it without the template.
+    """
     end = _THOUGHT.search(text)
     if end is None or _THINK.search(text, 0, end.start()) or open_fence(text[: end.start()])[0] is not None:
         return text
@@ -86,8 +88,8 @@ def _end_of_thought(text: str, tag: re.Match[str]) -> int | None:
 
 
 def _without_partial_tag(text: str) -> str:
-    start = text.rfind("<", max(0, len(text) - max(map(len, _TAGS))))
-    if start >= 0 and any(tag.startswith(text[start:].lower()) for tag in _TAGS):
+    start = text.rfind("<", max(0, len(text) - max(map(len, TAGS))))
+    if start >= 0 and any(tag.startswith(text[start:].lower()) for tag in TAGS):
         return text[:start]
     return text
 

@@ -97,15 +97,32 @@ class EngineInfo:
         return uncached > self.step_budget
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What every answer begins with before the model writes a word of it."""
+
+    text: str = ""
+    """The tag of a thought, as `clawdbot.thoughts` knows it; "" for most models."""
+    tokens: Sequence[int] = ()
+
+
 class Tokenizer(Protocol):
     """Text to token ids and a chat's template, off the event loop."""
+
+    @property
+    def opening(self) -> Opening:
+        """What the chat template opens an answer with, behind the last of `pieces`; it counts as the answer's own.
+
+        So the history has it before the answer's other tokens, where the model had it when it wrote them.
+        """
+        ...
 
     async def encode(self, text: str) -> list[int]:
         """``text`` as a user wrote it; nothing in it ever becomes a special token."""
         ...
 
     async def pieces(self, roles: Sequence[Role], images: int = 0) -> list[list[int]]:
-        """What the chat template puts around the contents of turns with these roles, ready to be answered.
+        """What the chat template puts around the contents of turns with these roles, ready for the `opening`.
 
         One piece more than ``roles``: before the first content, between contents, after the last. So many ``images``
         are part of the last turn, before its content.

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from jinja2 import TemplateError
 
-from clawdbot.engine.protocol import Role
+from clawdbot.engine.protocol import Opening, Role
 from clawdbot.errors import EngineUnavailable
+from clawdbot.thoughts import opened_at_end
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -40,6 +41,13 @@ class ChatTokenizer:
         """Whether every content is a list of parts: some templates of models that see pictures know no other."""
         self._check_template()
         self._knows_system = self._renders_system()
+        tag = opened_at_end(self._texts(["user"])[-1])
+        self._opening = Opening(tag, tuple(self._ids(tag))) if tag else Opening()
+
+    @property
+    def opening(self) -> Opening:
+        """See `Tokenizer.opening`."""
+        return self._opening
 
     @property
     def shows_images(self) -> bool:
@@ -73,8 +81,11 @@ class ChatTokenizer:
         if roles and roles[0] == "system" and not self._knows_system:
             # The system prompt opens the first user turn instead: a piece between the two joins them.
             before, *rest = self._texts(roles[1:], images)
-            return [self._ids(text) for text in (before, "\n\n", *rest)]
-        return [self._ids(text) for text in self._texts(roles, images)]
+            texts = [before, "\n\n", *rest]
+        else:
+            texts = self._texts(roles, images)
+        *earlier, last = texts
+        return [self._ids(text) for text in (*earlier, last.removesuffix(self._opening.text))]
 
     def _texts(self, roles: Sequence[Role], images: int = 0) -> list[str]:
         """The template's own text before, between and after the contents."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from clawdbot.clock import Clock
-from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Role, Usage
+from clawdbot.engine.protocol import Chunk, EngineInfo, Opening, Request, Role, Usage
 from clawdbot.errors import EngineDead, GenerationFailed, PromptTooLong
 
 INFO = EngineInfo(
@@ -42,7 +42,19 @@ class Script:
 
 
 class CharacterTokenizer:
-    """One token for each character; special tokens are negative."""
+    """One token for each character; special tokens are negative.
+
+    ``thinks``: whether its template opens a thought for every answer, as those of some models do.
+    """
+
+    def __init__(self, *, thinks: bool = False) -> None:
+        tag = "<think>\n" if thinks else ""
+        self._opening = Opening(tag, [ord(character) for character in tag])
+
+    @property
+    def opening(self) -> Opening:
+        """See `Tokenizer.opening`."""
+        return self._opening
 
     async def encode(self, text: str) -> list[int]:
         """See `Tokenizer.encode`."""
@@ -65,7 +77,7 @@ class ScriptedEngine:
     ``requests`` are those that it was asked; ``running`` and ``aborted`` hold ids. `die` is what happens when the core
     process is killed. ``step``: seconds of one step, at whose end all come that are due, those of one answer together,
     as vLLM's do; 0 lets each token come alone at its own time. With ``can_sleep`` it is a `Sleeper`, and ``naps``
-    counts how often it slept.
+    counts how often it slept. ``thinks``: see `CharacterTokenizer`.
     """
 
     def __init__(
@@ -76,6 +88,7 @@ class ScriptedEngine:
         *,
         step: float = 0.0,
         can_sleep: bool = False,
+        thinks: bool = False,
     ) -> None:
         self._script = script
         self._clock = clock
@@ -83,7 +96,7 @@ class ScriptedEngine:
         self._step = step
         self._steps: dict[int, asyncio.Event] = {}
         """The ends of the steps that somebody waits for, by their numbers."""
-        self._tokenizer = CharacterTokenizer()
+        self._tokenizer = CharacterTokenizer(thinks=thinks)
         self._dead = asyncio.Event()
         self.can_sleep = can_sleep
         self.asleep = False

@@ -205,9 +205,11 @@ class Rig:
         """Those of them that are answers."""
         self.database = folder / "clawdbot.sqlite3"
         self.engines_sleep = False
+        """Whether engines that are started can sleep; those that cannot are closed instead."""
+        self.engines_think = False
+        """Whether the chat template of engines that are started opens a thought."""
         self.info = INFO
         """What the engines to be started say of themselves."""
-        """Whether engines that are started can sleep; those that cannot are closed instead."""
         self.settings = Settings(
             engine=engine or EngineSettings(),
             answers=answers or AnswerSettings(system_prompt=""),
@@ -337,5 +339,8 @@ class Rig:
         await self.loaded.wait()
         if self.trouble is not None:
             raise self.trouble
-        self.engines.append(ScriptedEngine(self.script, self.clock, self.info, can_sleep=self.engines_sleep))
-        yield self.engines[-1]
+        engine = ScriptedEngine(
+            self.script, self.clock, self.info, can_sleep=self.engines_sleep, thinks=self.engines_think
+        )
+        self.engines.append(engine)
+        yield engine

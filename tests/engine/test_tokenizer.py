@@ -30,6 +30,8 @@ WITHOUT_SYSTEM = (
 DROPPING_SYSTEM = CHATML.replace("<|im_start|>{{", "{% if turn.role != 'system' %}<|im_start|>{{").replace(
     "<|im_end|>\n{% endfor %}", "<|im_end|>\n{% endif %}{% endfor %}"
 )
+THINKING = CHATML.replace("assistant\n", "assistant\n<think>\n")
+NOT_THINKING = CHATML.replace("assistant\n", "assistant\n<think>\n\n</think>\n\n")
 ONE_QUESTION_ONLY = "<|im_start|>user\n{{ messages[-1].content }}<|im_end|>\n<|im_start|>assistant\n"
 REPEATING = CHATML + "{{ messages[0].content }}"
 REFUSING_ANSWERS = (
@@ -139,6 +141,20 @@ async def test_turns_stand_in_the_models_template() -> None:
 
     assert await prompt(CHATML, *turns) == made(CHATML).apply_chat_template(
         [{"role": role, "content": content} for role, content in turns], tokenize=False, add_generation_prompt=True
+    )
+
+
+@pytest.mark.parametrize(("template", "tag"), [(CHATML, ""), (THINKING, "<think>\n"), (NOT_THINKING, "")])
+async def test_a_thought_that_the_template_opens_is_part_of_the_answer(template: str, tag: str) -> None:
+    """The prompt is the template's all the same: the tag comes behind the last piece, once."""
+    model = made(template)
+    chat = ChatTokenizer(model)
+    tokens = assemble(await chat.pieces(["user"]), [await chat.encode("Hi")])
+    chat.close()
+
+    assert chat.opening.text == tag
+    assert model.decode([*tokens, *chat.opening.tokens]) == model.apply_chat_template(
+        [{"role": "user", "content": "Hi"}], tokenize=False, add_generation_prompt=True
     )
 
 

@@ -1,0 +1,14 @@
+"""How models mark what they think before they answer."""
+
+import re
+
+TAGS = ("<think>", "<thinking>", "<reasoning>")
+"""What opens a thought; the same with a slash closes it."""
+
+_OPENED = re.compile(rf"(?:{'|'.join(TAGS)})\s*\Z", re.IGNORECASE)
+
+
+def opened_at_end(text: str) -> str:
+    """The tag that opens a thought at the very end of ``text``, with the white space behind it; "" without one."""
+    found = _OPENED.search(text)
+    return found[0] if found else ""
