@@ -77,7 +77,7 @@ class Concluding:
         if not asked.ticket.revised:
             await self.settle(partial(self._store.finish, asked.number, former))
         if state is State.FAILED:
-            why = Said(draft.text or words.NO_OTHER, private=True)
+            why = Said(draft.text or words.NO_NEW_ANSWER, private=True)
             await self._notices.tell(why, asked.message, asked.reply)
         return True
 

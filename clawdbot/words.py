@@ -54,7 +54,7 @@ STILL_WRITING = "That answer is still being written."
 UNDONE = "I have forgotten the last exchange. It stays on the screen only."
 NOTHING_TO_UNDO = "There is nothing left to forget."
 NOT_YOURS = "Only whoever asked the question can have that done, or an admin."
-NO_OTHER = "There is no other answer: something went wrong. The one before stays."
+NO_NEW_ANSWER = "There is no other answer: something went wrong. The one before stays."
 ADMINS_ONLY = "That is not for everybody."
 UNKNOWN_COMMAND = "I do not know /{name}. /help lists what I know."
 
