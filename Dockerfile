@@ -38,7 +38,7 @@ FROM python:${PYTHON} AS base
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ libnuma1 \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --uid 10001 --no-create-home --home-dir /data clawdbot \
+    && useradd --uid 10001 --user-group --no-create-home --home-dir /data clawdbot \
     && install --directory --owner clawdbot --group clawdbot /data /cache
 # All that is ever written goes below /data (conversations), /cache (models, compiled kernels) and /tmp, so the rest can
 # be read-only.
@@ -46,7 +46,7 @@ ENV PATH=/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     HOME=/data XDG_DATA_HOME=/data XDG_CACHE_HOME=/cache \
     TORCHINDUCTOR_CACHE_DIR=/cache/inductor TRITON_CACHE_DIR=/cache/triton MPLCONFIGDIR=/cache/matplotlib
-USER clawdbot
+USER 10001:10001
 WORKDIR /data
 VOLUME ["/data", "/cache"]
 STOPSIGNAL SIGTERM
