@@ -5,7 +5,8 @@ bound is far above what the whole way of a question takes, the test's own lookin
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from clawdbot.config import AnswerSettings
 from clawdbot.engine.tokenizer import ChatTokenizer
@@ -27,6 +28,7 @@ class Laborious:
     """A model's tokenizer that has to work for every text."""
 
     chat_template = "a role, then what it says"
+    added_tokens_decoder: Mapping[int, object] = MappingProxyType({})
 
     def encode(self, text: str, **options: bool) -> list[int]:
         end = time.thread_time() + MOST

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
@@ -19,6 +19,8 @@ R = TypeVar("R")
 # Stands for the content of a turn while the template is rendered. Private-use characters: no template tests for them.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _SLOT = re.compile(rf"{_OPEN}(\d+){_CLOSE}")
+# Tokens that steer a model, by how they are written; what else was added to a vocabulary is white space or words.
+_STEERS = re.compile(r"<.+>|\[.+\]", re.DOTALL)
 _CHOOSE = 'Choose an instruction-tuned model: their names often end in "Instruct" or "it".'
 
 
@@ -36,6 +38,8 @@ class ChatTokenizer:
             raise EngineUnavailable("The model has no chat template, so it does not know turns.", _CHOOSE)
         self._tokenizer = tokenizer
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenizer")
+        self._unmarked = _unmarked(tokenizer)
+        self._inside = _inside(self._unmarked)
         self._ids_of_piece: dict[str, list[int]] = {}
         self._in_parts = False
         """Whether every content is a list of parts: some templates of models that see pictures know no other."""
@@ -74,6 +78,15 @@ class ChatTokenizer:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, value)
 
     def _encode(self, text: str) -> list[int]:
+        """Each `_unmarked` token is taken apart; letter by letter where what is normalised becomes one all the same."""
+        ids = self._plain(text)
+        for parts in (self._inside.split(text), text):
+            if self._unmarked.keys().isdisjoint(ids):
+                break
+            ids = [token for part in parts for token in self._plain(part)]
+        return ids
+
+    def _plain(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
         return ids
 
@@ -130,3 +143,18 @@ class ChatTokenizer:
         except EngineUnavailable:
             return False
         return True
+
+
+def _unmarked(tokenizer: Any) -> dict[int, str]:
+    """The tokens that steer the model and that its tokenizer does not call special, so it reads them in any text.
+
+    Such as the marks of a turn of DeepSeek's models, of a tool's answer of Qwen's.
+    """
+    added = tokenizer.added_tokens_decoder.items()
+    return {number: one.content for number, one in added if not one.special and _STEERS.fullmatch(one.content)}
+
+
+def _inside(tokens: Mapping[int, str]) -> re.Pattern[str]:
+    """Finds the places behind the first sign of each of ``tokens``; nothing where there are none."""
+    places = [f"(?<={re.escape(text[0])})(?={re.escape(text[1:])})" for text in tokens.values()]
+    return re.compile("|".join(places) or r"(?!)")

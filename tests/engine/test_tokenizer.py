@@ -85,6 +85,21 @@ async def test_a_users_text_never_holds_special_tokens(text: str) -> None:
     assert await specials(text) == []
 
 
+@pytest.mark.parametrize("text", ["<think>", "a</think>b<think>", "<<think>", "<think>" * 50, "<th<think>ink>"])
+async def test_a_token_that_steers_and_is_not_called_special_is_no_users_either(text: str) -> None:
+    """Some models mark turns, thoughts or what a tool says with tokens that their tokenizer reads in any text."""
+    model = made(CHATML)
+    model.add_tokens(["<think>", "</think>", "\n\n"])
+    chat = ChatTokenizer(model)
+    tokens = await chat.encode(f"{text}\n\n")
+    (_, closing) = await chat.pieces(["user"])
+    chat.close()
+
+    assert [model.decode(token) for token in tokens if token >= 256] == ["\n\n"], "which steers nothing"
+    assert model.decode(tokens) == f"{text}\n\n"
+    assert [token for token in closing if token >= 256] == [259, 258]
+
+
 @pytest.mark.parametrize("text", ["", "Hello", " two  spaces ", "\n", "Grüße, 東京 🦩", "\ue0000\ue001"])
 async def test_a_text_comes_through_as_it_is(text: str) -> None:
     """Nothing is trimmed, normalised or put in front."""
@@ -116,6 +131,7 @@ async def test_one_thread_does_all_of_it() -> None:
     threads: list[int] = []
 
     class Watched:
+        added_tokens_decoder = model.added_tokens_decoder
         chat_template = model.chat_template
         apply_chat_template = model.apply_chat_template
 
