@@ -97,7 +97,11 @@ class Bot:
 
     def receive(self, event: Event, reply: Reply) -> Awaitable[None]:
         """See `clawdbot.chat.Receive`."""
-        event = settled(wellformed(event), self._groups)
+        kept = wellformed(event)
+        if kept is None:
+            log.warning("left an event alone: it holds a number that no platform gives")
+            return _taken_in()
+        event = settled(kept, self._groups)
         match event:
             case Message():
                 return self._in_order(event, reply, partial(self._take, event, reply))
@@ -112,9 +116,7 @@ class Bot:
                     self._warming.expect(event.conversation.key)
             case _:
                 assert_never(event)
-        done = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
+        return _taken_in()
 
     async def recover(self, adapters: Mapping[str, Adapter]) -> None:
         """Take up what an earlier run of the bot left unfinished, and tell adapters where people talked to it."""
@@ -267,6 +269,12 @@ class Bot:
         for ticket in self._sessions.at(place):
             if ticket.message_id == message_id:
                 ticket.stop()
+
+
+def _taken_in() -> Awaitable[None]:
+    done = asyncio.get_running_loop().create_future()
+    done.set_result(None)
+    return done
 
 
 def _stop_first(tickets: Sequence[Ticket], by: Person, *, admin: bool) -> None:

@@ -1,22 +1,27 @@
-"""Text that can be kept: half characters, which no UTF-8 has, become the sign for one that is not known. Pure.
+"""Events that can be kept. Pure.
 
-JSON can say them, and a cut in the middle of a pair makes them. The database refuses such a text, and tokenizers do.
+Half characters, which no UTF-8 has, become the sign for one that is not known: JSON can say them, and a cut in the
+middle of a pair makes them. The database refuses such a text, and tokenizers do. It takes no number beyond 64 bits
+either; no platform gives any, so an event that has one is forged.
 """
 
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
+from typing import Any, TypeVar
 
-from clawdbot.chat import Edited, Event, Message
+from clawdbot.chat import Event
+
+T = TypeVar("T")
+
+LARGEST = 2**63 - 1
+"""The largest number that the database takes; the smallest is as far below zero, less one."""
 
 
-def wellformed(event: Event) -> Event:
-    """``event`` with every text of people's in it as it can be kept."""
-    match event:
-        case Message():
-            return _message(event)
-        case Edited():
-            return Edited(_message(event.message))
-        case _:
-            return event
+def wellformed(event: Event) -> Event | None:
+    """``event`` with every text in it as it can be kept; None when it holds a number that cannot be."""
+    try:
+        return _kept(event)
+    except OverflowError:
+        return None
 
 
 def whole(text: str) -> str:
@@ -28,12 +33,17 @@ def whole(text: str) -> str:
     return text
 
 
-def _message(message: Message) -> Message:
-    quoted = message.quoted
-    return replace(
-        message,
-        text=whole(message.text),
-        author=replace(message.author, name=whole(message.author.name)),
-        quoted=quoted and replace(quoted, name=whole(quoted.name), text=whole(quoted.text)),
-        files=tuple(replace(file, name=whole(file.name)) for file in message.files),
-    )
+def _kept(value: T) -> T:
+    """``value`` itself where nothing in it has to change. Raises OverflowError."""
+    kept: Any = value
+    if isinstance(value, str):
+        kept = whole(value)
+    elif isinstance(value, int) and not -LARGEST <= value <= LARGEST:
+        raise OverflowError
+    elif isinstance(value, tuple) and value:
+        kept = tuple(map(_kept, value))
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = [(name, getattr(value, name)) for name in value.__dataclass_fields__]
+        changed = {name: new for name, part in parts if (new := _kept(part)) is not part}
+        kept = replace(value, **changed) if changed else value
+    return kept
