@@ -32,7 +32,7 @@ LINKS = re.compile(r"[\[<>]| {4}|\t")
 HEADINGS = re.compile(r"(?<![^\s>])#{1,6}(?!\S)|[-=]\s*$", re.MULTILINE)
 """These make two: a heading is bold and underlined."""
 
-DEEP = re.compile(r"(?P<indent> {4,}|[ \t]*\t[ \t]*)(?:(?:[-*+]|\d{1,9}[.)])[ \t]|`{3}|~{3})")
+DEEP = re.compile(r"(?P<indent>(?= {4}| *\t)[ \t]+)(?:(?:[-*+]|\d{1,9}[.)])[ \t]|`{3}|~{3})")
 """The beginning of a message that goes on with an inner list, or with code in it."""
 
 SURROGATES = re.compile("[\ud800-\udfff]")

@@ -235,6 +235,13 @@ class TestFits:
             assert drawn.units <= 300
             assert len(drawn.entities) <= 20
 
+    @pytest.mark.parametrize("text", ["\t" * 4000 + "x", "\t " * 2000, " " * 4000 + "x"])
+    def test_white_space_is_read_once(self, renderer: Renderer, text: str) -> None:
+        """Each way to part it was tried: 0.8 s of everybody's time for one message."""
+        started = time.thread_time()
+        renderer.draw(text)
+        assert time.thread_time() - started < 0.1
+
     def test_a_full_message_is_measured_in_a_few_milliseconds(self, renderer: Renderer) -> None:
         text = (MIXED * 12)[:4000]
         started = time.perf_counter()
