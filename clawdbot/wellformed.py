@@ -6,11 +6,9 @@ either; no platform gives any, so an event that has one is forged.
 """
 
 from dataclasses import is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from clawdbot.chat import Event
-
-T = TypeVar("T")
 
 LARGEST = 2**63 - 1
 """The largest number that the database takes; the smallest is as far below zero, less one."""
@@ -19,9 +17,10 @@ LARGEST = 2**63 - 1
 def wellformed(event: Event) -> Event | None:
     """``event`` with every text in it as it can be kept; None when it holds a number that cannot be."""
     try:
-        return _kept(event)
+        kept: Event = _kept(event)
     except OverflowError:
         return None
+    return kept
 
 
 def whole(text: str) -> str:
@@ -33,9 +32,9 @@ def whole(text: str) -> str:
     return text
 
 
-def _kept(value: T) -> T:
+def _kept(value: Any) -> Any:
     """``value`` itself where nothing in it has to change. Raises OverflowError."""
-    kept: Any = value
+    kept = value
     if isinstance(value, str):
         kept = whole(value)
     elif isinstance(value, int) and not -LARGEST <= value <= LARGEST:
