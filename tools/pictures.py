@@ -8,7 +8,7 @@ test tools of this project and a ``chromium``.
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -110,20 +110,10 @@ async def serving(engine: VllmEngine, discord: SimDiscord, bot_api: SimTelegram)
     async def opened() -> AsyncIterator[VllmEngine]:
         yield engine
 
-    adapters: Mapping[str, Adapter] = {
-        "discord": DiscordAdapter(
-            DiscordSettings(token=SecretStr(discord.token), api_url=discord.rest_url, gateway_url=discord.gateway_url)
-        ),
-        "telegram": TelegramAdapter(TelegramSettings(token=SecretStr(bot_api.token), base_url=bot_api.url)),
-    }
-    admins = {"discord": discord.user.id, "telegram": PERSON}
+    adapters = adapters_on(discord, bot_api)
     clock, stop = SystemClock(), asyncio.Event()
     with TemporaryDirectory(prefix="clawdbot-pictures-") as folder:
-        settings = Settings(
-            answers=AnswerSettings(temperature=0.0, max_tokens=LONGEST),
-            store=StoreSettings(path=Path(folder) / "clawdbot.sqlite3"),
-            access={name: Allowed(admins=frozenset({number})) for name, number in admins.items()},
-        )
+        settings = settings_on(discord, Path(folder))
         async with open_app(settings, opened, clock, lambda timing: None) as app:
             served = asyncio.create_task(serve(app, adapters, clock, stop, settings.sessions.drain))
             await discord.online()
@@ -132,6 +122,26 @@ async def serving(engine: VllmEngine, discord: SimDiscord, bot_api: SimTelegram)
             yield
             stop.set()
             await served
+
+
+def adapters_on(discord: SimDiscord, bot_api: SimTelegram) -> dict[str, Adapter]:
+    """The real adapters on the simulated platforms."""
+    return {
+        "discord": DiscordAdapter(
+            DiscordSettings(token=SecretStr(discord.token), api_url=discord.rest_url, gateway_url=discord.gateway_url)
+        ),
+        "telegram": TelegramAdapter(TelegramSettings(token=SecretStr(bot_api.token), base_url=bot_api.url)),
+    }
+
+
+def settings_on(discord: SimDiscord, folder: Path) -> Settings:
+    """Those of a bot whose admins are the person on Discord and the one on Telegram."""
+    admins = {"discord": discord.user.id, "telegram": PERSON}
+    return Settings(
+        answers=AnswerSettings(temperature=0.0, max_tokens=LONGEST),
+        store=StoreSettings(path=folder / "clawdbot.sqlite3"),
+        access={name: Allowed(admins=frozenset({number})) for name, number in admins.items()},
+    )
 
 
 async def ask_discord(sim: SimDiscord, text: str) -> Growth:

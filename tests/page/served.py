@@ -5,14 +5,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from clawdbot.app import open_app, serve
 from clawdbot.clock import SystemClock
 from clawdbot.config import AnswerSettings, OpsSettings, Settings, StoreSettings
 from clawdbot.engine.host import OpenEngine
 from clawdbot.ops.watch import Watch
+from clawdbot.testing.browser import CHROMIUM, Tab
 from clawdbot_web import WebAdapter, WebSettings
 
-from .browser import Tab
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason='no Chromium is installed (the Debian package "chromium")')
 
 
 @asynccontextmanager

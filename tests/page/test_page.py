@@ -11,11 +11,11 @@ from pydantic import SecretStr
 from clawdbot.clock import SystemClock
 from clawdbot.config import OpsSettings
 from clawdbot.engine.protocol import Request
+from clawdbot.testing.browser import Tab, browsing
 from clawdbot.testing.engine import Script, ScriptedEngine, opened
 from clawdbot.testing.rig import question
 
-from .browser import Tab, browsing, needs_chromium
-from .served import ask, served
+from .served import ask, needs_chromium, served
 
 pytestmark = needs_chromium
 

@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 """Where it is; None where none is installed."""
-
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason='no Chromium is installed (the Debian package "chromium")')
 
 FLAGS = (
     "--headless=new",
