@@ -26,7 +26,7 @@ from clawdbot_web import WebAdapter, WebSettings
 
 WIDTH, HEIGHT = 1280, 1010
 ASKED = "What is the capital of France?"
-GROWING = "Give me three tips for better sleep, as a numbered list."
+GROWING = "Write three sentences about the sea."
 QUESTIONS = 5
 """Asked on both platforms beforehand."""
 WORDS = 25

@@ -24,7 +24,7 @@ async def test_what_is_typed_into_the_page_is_answered_by_the_real_model(tmp_pat
         await tab.open(f"{address}/")
         await ask(tab, "What is the capital of France?")
         await tab.until("document.querySelectorAll('#chain rect').length > 0")
-        shown = await tab.evaluate("document.querySelector('.theirs').innerText")
+        shown = await tab.evaluate("document.querySelector('.theirs > div').innerText")
         told = await tab.evaluate("document.querySelector('#chain svg').getAttribute('aria-label')")
         complaints = tab.console
 
