@@ -24,6 +24,11 @@ class Attachment:
         """Whether it is to be looked at instead of read."""
         return self.media.startswith("image/") and "svg" not in self.media
 
+    @property
+    def is_recording(self) -> bool:
+        """Whether it is sound or film."""
+        return self.media.startswith(("audio/", "video/"))
+
 
 @runtime_checkable
 class Fetching(Protocol):

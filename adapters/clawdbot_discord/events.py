@@ -4,6 +4,7 @@ import re
 
 import discord
 
+from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Message, Person, Quoted
 from clawdbot_discord.attachments import attached, beside
 
@@ -48,7 +49,7 @@ def question(message: discord.Message, bot: int, received_at: float) -> Message:
         received_at=received_at,
         sent_at=message.created_at.timestamp(),
         quoted=quoted(message, bot),
-        files=attached(message),
+        files=attached(message) or _pointed_at(message, bot),
         beside=beside(message),
     )
 
@@ -66,6 +67,17 @@ def without_mentions(text: str, bot: int, roles: tuple[int, ...] = ()) -> str:
     """``text`` without the mentions of the bot and its roles."""
     marks = "|".join([f"<@!?{bot}>", *(f"<@&{role}>" for role in roles)])
     return re.sub(rf"[ \t]*(?:{marks})[ \t]*", " ", text).strip()
+
+
+def _pointed_at(message: discord.Message, bot: int) -> tuple[Attachment, ...]:
+    """The texts and pictures that a message in a server replies to: "@bot, what is that?" is about them.
+
+    What was said in private to the bot it has in its history, and so it has what it sent itself.
+    """
+    answered = _answered(message)
+    if answered is None or message.guild is None or answered.author.id == bot:
+        return ()
+    return tuple(file for file in attached(answered) if not file.is_recording)
 
 
 def _text(message: discord.Message) -> str:

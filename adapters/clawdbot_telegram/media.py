@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from typing import Any
 
-from telegram import Message
+from telegram import Message, User
 
 from clawdbot.attached import Attachment
 
@@ -56,6 +56,17 @@ def attached(message: Message) -> tuple[Attachment, ...]:
             named, typed = getattr(file, "file_name", None), getattr(file, "mime_type", None)
             return (Attachment(named or name, typed or media, file.file_size or 0, file.file_id),)
     return ()
+
+
+def pointed_at(message: Message, me: User) -> tuple[Attachment, ...]:
+    """The text or picture that a message in a group replies to: "@bot, what is that?" is about it.
+
+    What was said in private to the bot it has in its history, and so it has what it sent itself.
+    """
+    answered = message.reply_to_message
+    if answered is None or message.chat.type == "private" or (answered.from_user and answered.from_user.id == me.id):
+        return ()
+    return tuple(file for file in attached(answered) if not file.is_recording)
 
 
 def beside(message: Message) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def _message(
     author = message.from_user
     album = f"{message.chat.id}:{message.media_group_id}" if message.media_group_id else ""
     text = (message.caption or "").strip() if album and album in albums else addressed(message, me)
-    files, others = media.attached(message), media.beside(message)
+    files, others = media.attached(message) or media.pointed_at(message, me), media.beside(message)
     if author is None or author.is_bot or text is None or not (text or files or others):
         return None
     place = Place(message.chat.id, _topic(message), message.message_id)

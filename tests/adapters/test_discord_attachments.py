@@ -86,6 +86,25 @@ class TestEvents:
 
             assert (message.text, message.files[0].name) == ("", "notes.txt")
 
+    async def test_a_reply_to_a_file_is_about_that_file(self, sim: SimDiscord) -> None:
+        """Whoever sent it did not turn to the bot."""
+        async with serving(sim) as (ears, _):
+            ben = sim.add_user("ben")
+            notes = sim.say(sim.channel, "", user=ben, mention_bot=False, files={"notes.txt": NOTES, "song.mp3": b"?"})
+            sim.say(sim.channel, "What is it about?", reply_to=notes)
+            message, reply = await ears.question()
+
+            assert [file.name for file in message.files] == ["notes.txt"]
+            assert await loaded(reply, message.files[0]) == NOTES
+
+    async def test_in_private_a_file_is_in_the_history_anyway(self, sim: SimDiscord) -> None:
+        async with serving(sim) as (ears, _):
+            notes = sim.say(sim.private(), "", files={"notes.txt": NOTES})
+            sim.say(sim.private(), "And what else?", reply_to=notes)
+            message, _reply = await ears.question(1)
+
+            assert message.files == ()
+
     @pytest.mark.parametrize(
         ("more", "words"),
         [

@@ -157,6 +157,31 @@ class TestGroups:
             assert message.text == "what is it about?"
             assert len(ears.heard) == 1
 
+    async def test_a_reply_to_a_file_is_about_that_file(self, sim: SimTelegram) -> None:
+        """Whoever sent it did not turn to the bot; a recording is left alone, since it may not be what is meant."""
+        async with serving(sim) as ears:
+            (notes,) = sim.send(GROUP, NOTES, user=8)
+            (voice,) = sim.send(GROUP, Sent("voice"), user=8)
+            sim.say(GROUP, "@claw_bot what is it about?", user=ME, reply_to=notes)
+            sim.say(GROUP, "@claw_bot what do you think?", user=ME, reply_to=voice)
+            await ears.count(2)
+            (first, reply), (second, _) = ears.heard
+            assert isinstance(first, Message)
+            assert isinstance(second, Message)
+
+            assert await loaded(reply, first.files[0]) == NOTES.data
+            assert second.files == ()
+
+    async def test_in_private_a_file_is_in_the_history_anyway(self, sim: SimTelegram) -> None:
+        async with serving(sim) as ears:
+            (notes,) = sim.send(ME, NOTES)
+            sim.say(ME, "And what else?", reply_to=notes)
+            await ears.count(2)
+            message, _ = ears.heard[1]
+
+            assert isinstance(message, Message)
+            assert message.files == ()
+
     async def test_an_album_is_for_the_bot_when_one_of_it_is(self, sim: SimTelegram) -> None:
         """Only the one with the caption can name it."""
         async with serving(sim) as ears:
