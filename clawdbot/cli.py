@@ -172,10 +172,8 @@ def doctor(
     def opened(settings: Settings) -> OpenEngine:
         return opener(settings.engine, SystemClock())
 
-    with logged("error", "text", Redactor(secrets_of(None, environ))):
-        _hide_tokens(os.environ)
-        healthy = diagnose(config_file, json_file, environ, opened if latency else None, online=not offline)
-    if not healthy:
+    _hide_tokens(os.environ)
+    if not diagnose(config_file, json_file, environ, opened if latency else None, online=not offline):
         raise typer.Exit(1)
 
 

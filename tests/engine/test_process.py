@@ -112,14 +112,14 @@ def test_without_shelter_ctrl_c_ends_it() -> None:
 
 
 def test_shelter_lasts_as_long_as_its_block() -> None:
-    """The bot itself hears Ctrl-C afterwards, also when starting the engine failed."""
+    """The bot itself hears Ctrl-C and the terminal's end afterwards, also when starting the engine failed."""
 
-    def blocked() -> bool:
-        return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, set())
+    def blocked() -> set[int]:
+        return {signal.SIGINT, signal.SIGHUP} & signal.pthread_sigmask(signal.SIG_BLOCK, set())
 
     def fail() -> None:
         with sheltered():
-            assert blocked()
+            assert blocked() == {signal.SIGINT, signal.SIGHUP}
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -1,6 +1,7 @@
 """``clawdbot doctor``: makes the checks, prints a line for each, writes the same as data."""
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -16,14 +17,17 @@ from clawdbot.engine.host import OpenEngine
 from clawdbot.latency import Timing, stages
 from clawdbot.ops.doctor import configuration
 from clawdbot.ops.doctor.checks import checks_of
+from clawdbot.ops.doctor.configuration import Configuration
 from clawdbot.ops.doctor.finding import Finding, Level, examine, warn
 from clawdbot.ops.doctor.probe import ABOUT, probe
+from clawdbot.ops.logs import logged
 from clawdbot.ops.meter import read_nvml
 from clawdbot.ops.redaction import Redactor, secrets_of
 from clawdbot.store import beside
 
 SURFACE = "console"
 """The platform that the probe is asked on."""
+COLOURS: Mapping[Level, str | None] = {Level.OK: None, Level.WARN: "yellow", Level.FAIL: "red"}
 
 
 def diagnose(
@@ -39,38 +43,44 @@ def diagnose(
     ``environ`` holds the tokens; what is started here inherits them only where the process still has them. Raises
     `ConfigError` when ``json_file`` cannot be written.
     """
-    started_at, clock = datetime.now(UTC), SystemClock()
+    started_at = datetime.now(UTC)
     found = configuration.read(config_file, environ)
     redact = Redactor(secrets_of(found.settings, environ))
+    findings: list[Finding] = []
 
-    def show(finding: Finding) -> None:
-        _show(finding.without(redact))
+    def tell(finding: Finding) -> None:
+        said = finding.without(redact)
+        findings.append(said)
+        typer.secho(said.line, fg=COLOURS[said.level])
 
-    checks = checks_of(found, environ, clock.wall(), online=online)
-    findings = asyncio.run(examine(checks, show))
-    timing = None
-    if open_engine is not None:
-        finding, timing = _probe(found.settings, findings, open_engine)
-        show(finding)
-        findings.append(finding)
+    with logged("error", "text", redact):
+        timing = asyncio.run(_look(found, environ, open_engine, tell, online=online))
     numbers = {level: sum(finding.level is level for finding in findings) for level in Level}
     typer.echo(", ".join(f"{number} {level}" for level, number in numbers.items()))
     if json_file is not None:
         gpus = read_nvml(())
-        facts = {
-            "findings": [finding.without(redact).to_map() for finding in findings],
-            "latency": _milliseconds(timing),
-        }
+        facts = {"findings": [finding.to_map() for finding in findings], "latency": _milliseconds(timing)}
         report.write(json_file, report.origin(started_at, gpus[0].name if gpus else None) | facts)
     return not numbers[Level.FAIL]
 
 
-def _show(finding: Finding) -> None:
-    colour = {Level.OK: None, Level.WARN: "yellow", Level.FAIL: "red"}[finding.level]
-    typer.secho(finding.line, fg=colour)
+async def _look(
+    found: Configuration,
+    environ: Mapping[str, str],
+    open_engine: Callable[[Settings], OpenEngine] | None,
+    tell: Callable[[Finding], None],
+    *,
+    online: bool,
+) -> Timing | None:
+    findings = await examine(checks_of(found, environ, time.time(), online=online), tell)
+    if open_engine is None:
+        return None
+    finding, timing = await _probe(found.settings, findings, open_engine)
+    tell(finding)
+    return timing
 
 
-def _probe(
+async def _probe(
     settings: Settings | None, findings: list[Finding], open_engine: Callable[[Settings], OpenEngine]
 ) -> tuple[Finding, Timing | None]:
     """What the probe finds; it is left out where it could not work or would do harm."""
@@ -80,7 +90,7 @@ def _probe(
         told = "Not measured: a bot is running, and a second engine would take its memory."
         return warn(ABOUT, told, "Ask the running bot: /latency; or end it first."), None
     build = partial(plugins.build_one, SURFACE, known=plugins.installed())
-    return asyncio.run(probe(settings, open_engine(settings), build, SystemClock()))
+    return await probe(settings, open_engine(settings), build, SystemClock())
 
 
 def _milliseconds(timing: Timing | None) -> Mapping[str, float] | None:
