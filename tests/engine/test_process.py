@@ -114,7 +114,7 @@ def test_without_shelter_ctrl_c_ends_it() -> None:
 def test_shelter_lasts_as_long_as_its_block() -> None:
     """The bot itself hears Ctrl-C and the terminal's end afterwards, also when starting the engine failed."""
 
-    def blocked() -> set[int]:
+    def blocked() -> set[signal.Signals]:
         return {signal.SIGINT, signal.SIGHUP} & signal.pthread_sigmask(signal.SIG_BLOCK, set())
 
     def fail() -> None:
