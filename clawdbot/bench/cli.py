@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 import uvloop
 
-from clawdbot.bench import chaos_cli, engine_cli, report, report_cli
+from clawdbot.bench import chaos_cli, engine_cli, remote_cli, report, report_cli
 from clawdbot.bench.options import JsonOption, SeedOption
 from clawdbot.bench.trace import draw
 
@@ -28,6 +28,7 @@ bench = typer.Typer(no_args_is_help=True, help="Measure this machine, its engine
 
 for measure in (engine_cli.load, engine_cli.ttft, engine_cli.turns, engine_cli.warmth, engine_cli.overhead):
     bench.command()(measure)
+bench.command()(remote_cli.remote)
 bench.command()(chaos_cli.chaos)
 bench.command()(report_cli.report)
 

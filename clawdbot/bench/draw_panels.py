@@ -11,6 +11,7 @@ from clawdbot.bench.reported import (
     Load,
     Loaded,
     Overhead,
+    Remote,
     Scale,
     Times,
     Ttft,
@@ -97,7 +98,10 @@ def sheet(found: Kind) -> Sheet:
         case Delivery():
             return _delivery(found)
         case Overhead():
-            return _overhead(found)
+            sides = {"engine alone": found.raw_ttft, "through the bot": found.bot_ttft}
+            return _sides(f"Time to first readable text, {found.pairs} pairs", sides)
+        case Remote():
+            return _sides(f"Time to first token, {found.pairs} pairs", found.sides)
         case Warmth():
             return _warmth(found)
         case Scale():
@@ -168,11 +172,10 @@ def _delivery(found: Delivery) -> Sheet:
     return Sheet(panels, 2, "dark p50, light p95")
 
 
-def _overhead(found: Overhead) -> Sheet:
+def _sides(title: str, sides: Mapping[str, Times]) -> Sheet:
     percentiles = ("p50", "p95", "p99", "max")
-    sides = {"engine alone": found.raw_ttft, "through the bot": found.bot_ttft}
     series = [Series(name, [getattr(times, one) for one in percentiles]) for name, times in sides.items()]
-    return Sheet([Bars(f"Time to first readable text, {found.pairs} pairs", percentiles, series)], 1)
+    return Sheet([Bars(title, percentiles, series)], 1)
 
 
 def _warmth(found: Warmth) -> Sheet:

@@ -100,7 +100,7 @@ def _rules() -> Rules:
 def _load_row(policy: Policy, outcome: Outcome) -> tuple[str, ...]:
     short, long, gap = outcome.short_ttft, outcome.long_ttft, outcome.token_gap
     times = (short.p50, short.p95, long.p50, gap.p99, gap.max)
-    return (policy, *map(_ms, times), f"{outcome.throughput:,.1f}")
+    return (policy, *map(milliseconds, times), f"{outcome.throughput:,.1f}")
 
 
 def ttft(
@@ -122,7 +122,7 @@ def ttft(
             found, info = _run(_ttft(one, chosen, machine, profile, repeats, seed))
             rows += reading.rows(one, chosen, found)
             shown += [
-                (one, chosen, f"{length:,}", *map(_ms, (times.p50, times.p95, times.max)))
+                (one, chosen, f"{length:,}", *map(milliseconds, (times.p50, times.p95, times.max)))
                 for length, times in found.items()
             ]
             options = {"profile": profile, "repeats": repeats, "seed": seed}
@@ -154,7 +154,9 @@ def turns(
     figures = {"cached_share": round(share, 4), "late_by_early": None if slower is None else round(slower, 4)}
     options = {"model": shape or model, "profile": profile, "answer": answer, "seed": seed}
     _write(json, started_at, info.device, {"options": options, **figures, "rows": [row.to_map() for row in rows]})
-    sizes = [(str(row.turn), f"{row.prompt_tokens:,}", f"{row.cached_tokens:,}", _ms(row.ttft)) for row in rows]
+    sizes = [
+        (str(row.turn), f"{row.prompt_tokens:,}", f"{row.cached_tokens:,}", milliseconds(row.ttft)) for row in rows
+    ]
     marked = [(*cells, "trimmed" if row.trimmed else "") for cells, row in zip(sizes, rows, strict=True)]
     title = f"{share:.0%} of all prompt tokens cached"
     if slower is not None:
@@ -189,7 +191,7 @@ def warmth(
     options = {"model": shape or model, "profile": profile, "turns": count, "rounds": rounds, "seed": seed}
     _write(json, started_at, info.device, {"options": options, **found.to_map()})
     measured = [*((f"{way}: first token", found.ttft[way]) for way in warming.WAYS), ("reading ahead", found.reading)]
-    rows = [(name, *map(_ms, (one.p50, one.p95, one.max))) for name, one in measured]
+    rows = [(name, *map(milliseconds, (one.p50, one.p95, one.max))) for name, one in measured]
     title = f"A conversation of {found.tokens:,} tokens, {rounds} questions each way"
     report.show(title, ("ms", "p50", "p95", "max"), rows)
 
@@ -217,7 +219,7 @@ def overhead(
     found, info = _run(_overhead(shape or model, machine, profile, pairs))
     _write(json, started_at, info.device, {"options": {"model": shape or model, "profile": profile}, **found.to_map()})
     rows = [
-        (name, *map(_ms, (one.p50, one.p95, one.p99, one.max)))
+        (name, *map(milliseconds, (one.p50, one.p95, one.p99, one.max)))
         for name, one in (("engine alone", found.raw), ("through the bot", found.bot), ("added", found.added))
     ]
     share = found.bot.p50 / found.raw.p50 - 1
@@ -255,5 +257,6 @@ def _tell(step: str) -> None:
     typer.echo(f"{step} …", err=True)
 
 
-def _ms(seconds: float) -> str:
+def milliseconds(seconds: float) -> str:
+    """A time for a table; a digit more where it is short."""
     return "-" if isnan(seconds) else f"{seconds * 1000:,.{1 if abs(seconds) < 0.1 else 0}f}"

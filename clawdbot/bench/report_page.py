@@ -14,6 +14,7 @@ from clawdbot.bench.reported import (
     Load,
     Loaded,
     Overhead,
+    Remote,
     Scale,
     Times,
     Ttft,
@@ -96,6 +97,9 @@ def _table(found: Kind) -> tuple[str, Sequence[str], Rows]:
         case Overhead():
             sides = (("engine alone", found.raw_ttft), ("through the bot", found.bot_ttft))
             return "clawdbot bench overhead", ("", *PERCENTILES), [(name, *_cells(times)) for name, times in sides]
+        case Remote():
+            places = [(name, *_cells(times)) for name, times in found.sides.items()]
+            return "clawdbot bench remote", ("", *PERCENTILES), places
         case Warmth():
             lines = [(name, *_cells(times)) for name, times in {**found.ways, "reading it": found.reading}.items()]
             columns = (f"a conversation of {found.prompt_tokens:,} tokens", *PERCENTILES)

@@ -149,6 +149,19 @@ class Overhead(Report):
     pairs: int
 
 
+class Remote(Report):
+    """``clawdbot bench remote``."""
+
+    local_ttft: Times
+    remote_ttft: Times
+    pairs: int
+
+    @property
+    def sides(self) -> Mapping[str, Times]:
+        """The same question asked of the same model, here and there."""
+        return {"in the process": self.local_ttft, "on a server": self.remote_ttft}
+
+
 class Warmth(Report):
     """``clawdbot bench warmth``."""
 
@@ -237,7 +250,7 @@ def figure(value: float | None) -> str:
     return "-" if value is None else f"{value:,.{1 if abs(value) < 100 else 0}f}"
 
 
-Kind = Ttft | Load | Turns | Delivery | Overhead | Warmth | Scale | Tuning
+Kind = Ttft | Load | Turns | Delivery | Overhead | Remote | Warmth | Scale | Tuning
 
 
 def read(path: Path) -> Kind:
@@ -261,7 +274,7 @@ def parse(found: Any, source: str) -> Kind:
         raise ConfigError(
             source,
             "holds no results that can be reported: those are files that clawdbot tune or clawdbot bench ttft, load, "
-            "turns, warmth, delivery, scale or overhead wrote with --json.",
+            "turns, warmth, delivery, scale, overhead or remote wrote with --json.",
         )
     return validate(kind, found, source=source)
 
@@ -271,6 +284,7 @@ def _kind(found: Mapping[str, Any]) -> type[Kind] | None:
         (Load, {"policies"}),
         (Delivery, {"platforms"}),
         (Overhead, {"raw_ttft", "bot_ttft"}),
+        (Remote, {"local_ttft", "remote_ttft"}),
         (Warmth, {"cold_ttft", "warmed_ttft"}),
         (Scale, {"conversations", "loop_lag"}),
         (Tuning, {"measurements"}),

@@ -62,6 +62,7 @@ DELIVERY: dict[str, Any] = ORIGIN | {
     }
 }
 OVERHEAD: dict[str, Any] = ORIGIN | {"raw_ttft": times(176.2), "bot_ttft": times(178.9), "pairs": 10}
+REMOTE: dict[str, Any] = ORIGIN | {"local_ttft": times(176.2), "remote_ttft": times(181.5), "pairs": 10}
 WARMTH: dict[str, Any] = ORIGIN | {
     "prompt_tokens": 2134,
     "kept_ttft": times(461.0),
@@ -91,6 +92,7 @@ ALL = {
     "turns": TURNS,
     "delivery": DELIVERY,
     "overhead": OVERHEAD,
+    "remote": REMOTE,
     "warmth": WARMTH,
     "scale": SCALE,
     "tune": TUNING,
