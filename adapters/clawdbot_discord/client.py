@@ -55,6 +55,8 @@ class Session(discord.Client):
             max_messages=CACHED_MESSAGES,
             member_cache_flags=discord.MemberCacheFlags.none(),
             chunk_guilds_at_startup=False,
+            shard_id=settings.shard[0],
+            shard_count=settings.shard[1],
         )
         # discord.py offers no way to pass an HTTP client in; the two attributes are all that hold one by now.
         self.http = self._connection.http = http_for(self.loop, settings.api_url, settings.gateway_url)

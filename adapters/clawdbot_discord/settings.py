@@ -3,7 +3,16 @@
 import re
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+)
 
 from clawdbot.chat import Bucket, Limits, Pace, Rate
 from clawdbot.errors import Unauthorized
@@ -12,6 +21,15 @@ from clawdbot_discord.render import SIZE, fits
 PORTAL = "https://discord.com/developers/applications"
 TOKEN = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
+
+def _in_range(shard: tuple[int, int]) -> tuple[int, int]:
+    number, count = shard
+    if not 0 <= number < count:
+        raise ValueError("it must be [number, count], with numbers counted from 0: [0, 2] and [1, 2] are two shards.")
+    return shard
+
+
+Shard = Annotated[tuple[int, int], AfterValidator(_in_range)]
 CallsIn = tuple[PositiveInt, PositiveFloat]
 """So many calls in any so many seconds."""
 Corners = Annotated[tuple[tuple[NonNegativeFloat, PositiveFloat], ...], Field(min_length=1)]
@@ -32,6 +50,8 @@ class DiscordSettings(BaseModel):
     gateway_url: Annotated[str, Field(pattern=r"^wss?://")] | None = None
     """A proxy for Discord's gateway; connections to any host of discord.gg go there."""
 
+    shard: Shard = (0, 1)
+    """Which part of the guilds this process serves: its number, and how many processes there are."""
     command_guild: int = 0
     """The guild that gets the slash commands at once; 0 registers them for everywhere."""
     presence: bool = True

@@ -41,6 +41,13 @@ class Session:
     """What the line below the bot's name has said, with the time of each change, seconds of `Clock.now`."""
     sent: deque[Json] = field(default_factory=lambda: deque(maxlen=REPLAYED))
     connection: "Connection | None" = None
+    shard: tuple[int, int] = (0, 1)
+    """Its number and how many there are."""
+
+    def serves(self, guild: int) -> bool:
+        """Whether what happens in ``guild`` is this shard's; 0 stands for private chats, which are the first one's."""
+        number, count = self.shard
+        return (guild >> 22) % count == number
 
 
 @dataclass(slots=True, eq=False)
@@ -111,7 +118,8 @@ class Gateway:
     def dispatch(self, event: str, data: Json, *, private: bool) -> None:
         """Send an event to every session that asked for its kind, now or when it resumes."""
         for session in self._sessions.values():
-            if _wanted(event, session.intents, private=private):
+            ours = session.serves(int(data.get("guild_id") or 0))
+            if ours and _wanted(event, session.intents, private=private):
                 self._send(session, event, _readable(event, data, session.intents, str(self.bot["id"])))
 
     def drop(self) -> None:
@@ -187,20 +195,24 @@ class Gateway:
         if data["intents"] & PRIVILEGED & ~self.allowed_intents:
             await connection.socket.close(code=4014, message=b"Disallowed intent(s).")
             return
-        session = Session(f"session-{next(self._count)}", data["intents"], connection=connection)
+        number, shards = data.get("shard") or (0, 1)
+        name = f"session-{next(self._count)}"
+        session = Session(name, data["intents"], connection=connection, shard=(number, shards))
         self._sessions[session.id] = session
         self.identified += 1
         guild = self.guild()
+        ours = session.serves(int(guild["id"]))
         ready: Json = {
             "v": 10,
             "user": self.bot,
-            "guilds": [{"id": guild["id"], "unavailable": True}],
+            "guilds": [{"id": guild["id"], "unavailable": True}] if ours else [],
             "session_id": session.id,
             "resume_gateway_url": self.url,
             "application": {"id": self.bot["id"], "flags": 0},
         }
         self._send(session, "READY", ready)
-        self._send(session, "GUILD_CREATE", guild)
+        if ours:
+            self._send(session, "GUILD_CREATE", guild)
 
     def _present(self, connection: Connection, data: Json) -> None:
         for session in self._sessions.values():
