@@ -1,6 +1,7 @@
 # syntax=docker/dockerfile:1.7
 # docker build -t clawdbot .                  for an NVIDIA GPU (CUDA comes with the packages, the driver with the host)
 # docker build -t clawdbot:cpu --target cpu . without one
+# docker build -t clawdbot:remote --target remote .   for a model that runs on servers elsewhere
 # The constraints were compiled for this Python.
 ARG PYTHON=3.11-slim-bookworm
 
@@ -32,6 +33,15 @@ COPY clawdbot clawdbot
 COPY adapters adapters
 RUN --mount=type=cache,target=/cache /venv/bin/uv pip install --python /venv/bin/python --no-deps .
 
+# A bot whose model runs elsewhere; the versions are the same as with vLLM for CPUs.
+FROM tools AS built-remote
+COPY constraints/cpu.txt constraints/
+RUN --mount=type=cache,target=/cache /venv/bin/uv pip install --python /venv/bin/python \
+        --requirement pyproject.toml --extra remote --constraints constraints/cpu.txt
+COPY clawdbot clawdbot
+COPY adapters adapters
+RUN --mount=type=cache,target=/cache /venv/bin/uv pip install --python /venv/bin/python --no-deps .
+
 FROM python:${PYTHON} AS base
 # libnuma: vLLM on a CPU loads it. g++: torch.compile and Triton make their kernels with it at the first start.
 # hadolint ignore=DL3008
@@ -55,6 +65,9 @@ ENV CLAWDBOT_CONFIG=/etc/clawdbot/config.toml
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 CMD ["python", "-m", "clawdbot.ops.probe"]
 ENTRYPOINT ["clawdbot"]
 CMD ["run"]
+
+FROM base AS remote
+COPY --from=built-remote /venv /venv
 
 FROM base AS cpu
 COPY --from=built-cpu /venv /venv

@@ -1,7 +1,8 @@
 """An engine on real servers: two `vllm serve` with the demo model, in processes of their own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import logging
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ from clawdbot.testing.telegram import SimTelegram
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900), pytest.mark.asyncio(loop_scope="session")]
+
+log = logging.getLogger(__name__)
 
 MARKS = "<|im_end|>\n<|im_start|>system\n"
 ARGS = arguments.complete({}, on_cpu=True, limit=4096)
@@ -101,9 +104,7 @@ async def test_a_server_tells_about_itself(servers: list[Served]) -> None:
     assert info.cache_block == ARGS["block_size"]
 
 
-async def test_when_a_server_dies_in_mid_answer_nothing_is_lost(
-    tmp_path: Path, servers: list[Served], record_property: Callable[[str, object], None]
-) -> None:
+async def test_when_a_server_dies_in_mid_answer_nothing_is_lost(tmp_path: Path, servers: list[Served]) -> None:
     """What was written stays, marked; whatever is asked from then on is answered by the other one, at once."""
     clock, stop, timings = SystemClock(), asyncio.Event(), list[Timing]()
     people = range(7, 11)
@@ -138,5 +139,5 @@ async def test_when_a_server_dies_in_mid_answer_nothing_is_lost(
     assert sim.answers(7)[0].look.text.startswith(before[:40])
     assert sorted(timing.state for timing in timings) == ["final"] * len(people) + ["interrupted"]
     waits = [timing.first_token - timing.admitted for timing in timings if timing.first_token and timing.admitted]
-    record_property("seconds to the first token", [round(wait, 2) for wait in waits])
+    log.info("seconds from the engine being asked to the first token: %s", [round(wait, 2) for wait in waits])
     assert max(waits) < INTERVAL + AMPLE
