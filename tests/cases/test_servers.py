@@ -1,0 +1,130 @@
+"""A bot whose engine is elsewhere: what people see when its servers fail. Simulated servers, real sockets."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from clawdbot import words
+from clawdbot.app import open_app, serve
+from clawdbot.chat import Adapter
+from clawdbot.clock import SystemClock
+from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
+from clawdbot.engine.protocol import Request
+from clawdbot.engine.remote.opening import Remote, open_remote
+from clawdbot.engine.remote.waits import Waits
+from clawdbot.observed import unobserved
+from clawdbot.testing.discord import SimDiscord
+from clawdbot.testing.engine import CharacterTokenizer, Script
+from clawdbot.testing.serving import Break, SimVllm
+from clawdbot.testing.telegram import SimTelegram
+from clawdbot_discord import DiscordAdapter, DiscordSettings
+from clawdbot_telegram import TelegramAdapter, TelegramSettings
+
+WORDS = ["A ", "heron ", "is ", "a ", "bird."]
+ANSWER = "".join(WORDS)
+
+
+def said(request: Request) -> Script:
+    return Script(WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One platform with one person's private chat."""
+
+    name: str
+    adapter: Adapter
+    person: int
+    say: Callable[[str], object]
+    screen: Callable[[], list[str]]
+    """The texts of the bot's messages there."""
+    until: Callable[[Callable[[], bool]], Awaitable[object]]
+
+
+@asynccontextmanager
+async def discord() -> AsyncIterator[Platform]:
+    async with SimDiscord() as sim:
+        place = sim.private()
+        given = DiscordSettings(token=SecretStr(sim.token), api_url=sim.rest_url, gateway_url=sim.gateway_url)
+        yield Platform(
+            "discord",
+            DiscordAdapter(given),
+            sim.user.id,
+            lambda text: sim.say(place, text),
+            lambda: [post.now.text for post in sim.answers(place)],
+            lambda condition: sim.until(condition, 20),
+        )
+
+
+@asynccontextmanager
+async def telegram() -> AsyncIterator[Platform]:
+    async with SimTelegram() as sim:
+        yield Platform(
+            "telegram",
+            TelegramAdapter(TelegramSettings(token=SecretStr(sim.token), base_url=sim.url)),
+            7,
+            lambda text: sim.say(7, text, user=7),
+            lambda: [answer.look.text for answer in sim.answers(7)],
+            lambda condition: sim.until(condition, 20),
+        )
+
+
+On = Callable[[], AbstractAsyncContextManager[Platform]]
+
+
+@asynccontextmanager
+async def serving(folder: Path, platform: Platform, *sims: SimVllm) -> AsyncIterator[None]:
+    """The whole bot, with its engine on these servers."""
+    clock, stop = SystemClock(), asyncio.Event()
+    settings = Settings(
+        answers=AnswerSettings(system_prompt=""),
+        store=StoreSettings(path=folder / "bot.sqlite3"),
+        access={platform.name: Allowed(users=frozenset({platform.person}))},
+    )
+    urls = tuple(sim.url for sim in sims)
+    wanted = Remote(urls, "", "", 0, step_budget=512, cache_tokens=0, interval=0.05, waits=Waits(), key=None)
+    async with open_app(
+        settings, lambda: open_remote(wanted, clock, lambda name: CharacterTokenizer()), clock, unobserved
+    ) as app:
+        served = asyncio.create_task(serve(app, {platform.name: platform.adapter}, clock, stop, 1.0))
+        await app.host.engine()
+        yield
+        stop.set()
+        await served
+
+
+@pytest.mark.parametrize("on", [discord, telegram], ids=lambda on: on.__name__)
+async def test_a_server_that_dies_in_mid_answer_leaves_what_was_read(on: On, tmp_path: Path) -> None:
+    """It is marked, and the next question is answered by the other server, in the same conversation."""
+    async with (
+        SimVllm(said) as first,
+        SimVllm(said) as second,
+        on() as platform,
+        serving(tmp_path, platform, first, second),
+    ):
+        first.break_after(3, Break.RESET)  # the first one is chosen where all are idle
+        platform.say("What is a heron?")
+        await platform.until(lambda: any("interrupted" in text for text in platform.screen()))
+        (cut,) = platform.screen()
+        await first.stop()
+        platform.say("And an egret?")
+        await platform.until(lambda: platform.screen()[-1] == ANSWER)
+
+    assert cut.startswith("A heron is")
+    assert words.INTERRUPTED_MARK.strip("*()") in cut
+
+
+@pytest.mark.parametrize("on", [discord, telegram], ids=lambda on: on.__name__)
+async def test_without_any_server_questions_are_kept_until_one_is_back(on: On, tmp_path: Path) -> None:
+    """Whoever asks is told, and answered once."""
+    async with SimVllm(said) as sim, on() as platform, serving(tmp_path, platform, sim):
+        await sim.stop()
+        platform.say("What is a heron?")
+        await platform.until(lambda: platform.screen() == [words.RESTARTING])
+        await sim.start()
+        await platform.until(lambda: platform.screen() == [ANSWER])
