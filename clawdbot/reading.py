@@ -20,8 +20,8 @@ from clawdbot.together import together
 TRIES = 5
 LONGEST_WAIT = 60.0
 """Seconds that a platform may ask to wait before a file is given up: somebody sits there and can send it again."""
-SLICE = 32_768
-"""Characters that are counted at a time: the tokenizer has one thread, and others wait for it too."""
+SLICE = 8192
+"""Characters that are counted at a time, in 50 ms at most: the tokenizer has one thread, and others wait for it too."""
 
 _FAMILIES = ("audio/", "video/", "font/", "model/")
 _NO_TEXT = frozenset(

@@ -269,6 +269,18 @@ async def test_documents_that_just_do_not_fit_are_refused_the_same_way(rig: NewR
     assert bot.requests == []
 
 
+async def test_what_is_too_long_is_not_kept(rig: NewRig) -> None:
+    """Megabytes that nobody can ask about would stay for good."""
+    bot = rig(answers=SHORT)
+    async with bot.running():
+        bot.platform.say("Which is it?", files={"notes.txt": b"x" * 100_000}, id="m1")
+        await bot.idle()
+        left = await bot.app.store.asked("memory", "m1")
+
+    assert left is not None
+    assert [(file.name, file.text) for file in left.question.message.files] == [("notes.txt", None)]
+
+
 async def test_a_refused_file_leaves_nothing_in_the_history(rig: NewRig) -> None:
     bot = rig()
     async with bot.running():
