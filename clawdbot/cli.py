@@ -217,13 +217,14 @@ def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
     async def until_stopped() -> None:
         stop = asyncio.Event()
 
-        def on_signal() -> None:
+        def on_signal(number: int) -> None:
             if stop.is_set():
-                os._exit(130)
+                # As after a crash: the store has what was shown, and the engine's processes follow their parent.
+                os._exit(128 + number)
             stop.set()
 
         for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, on_signal)
+            asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
         await main(stop)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

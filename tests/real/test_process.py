@@ -4,15 +4,31 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
+from clawdbot.chat import State
+from clawdbot.clock import SystemClock
+from clawdbot.store import open_store
+
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 
 CHAT = (sys.executable, "-m", "clawdbot", "chat", "--demo")
+PATIENT = """
+[answers]
+temperature = 0.0
+[sessions]
+drain = 120.0
+[store]
+path = "bot.sqlite3"
+[adapters.console]
+"""
+"""A configuration that gives running answers two minutes when the bot is told to end."""
 LONG = "Write a long story about a ship and its crew.\n"
 
 
@@ -22,11 +38,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
 
 
-@pytest.fixture
-def writing(environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
+@contextmanager
+def in_mid_answer(command: Sequence[str], environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
     """A bot in the middle of a long answer, in a process group of its own as in a terminal."""
     bot = subprocess.Popen(
-        CHAT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, process_group=0
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, process_group=0
     )
     assert bot.stdin is not None
     assert bot.stdout is not None
@@ -37,6 +53,13 @@ def writing(environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
         assert bot.stdout.read(1)  # the first word is there
         yield bot
         bot.kill()
+
+
+@pytest.fixture
+def writing(environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
+    """The demo, which gives running answers no time when it is told to end."""
+    with in_mid_answer(CHAT, environment) as bot:
+        yield bot
 
 
 def test_the_demo_answers_what_is_piped_into_it(environment: dict[str, str]) -> None:
@@ -70,3 +93,28 @@ def test_a_killed_bot_leaves_no_engine_behind(writing: "subprocess.Popen[str]") 
 
     _, alive = psutil.wait_procs(children, timeout=30)
     assert not alive
+
+
+async def test_a_second_signal_leaves_at_once(environment: dict[str, str], tmp_path: Path) -> None:
+    """The first one gives the answer its time to finish. The next start finds what was written of it, and no engine."""
+    config = tmp_path / "config.toml"
+    config.write_text(PATIENT, encoding="utf-8")
+    run = (sys.executable, "-m", "clawdbot", "run", "--config", str(config))
+    with in_mid_answer(run, environment) as bot:
+        assert bot.stdout is not None
+        children = psutil.Process(bot.pid).children(recursive=True)
+        bot.send_signal(signal.SIGTERM)
+        assert bot.stdout.read(100)  # it goes on writing
+        told_at = time.monotonic()
+        bot.send_signal(signal.SIGTERM)
+        code = bot.wait(timeout=10)
+        took = time.monotonic() - told_at
+        _, alive = psutil.wait_procs(children, timeout=10)
+    async with open_store(tmp_path / "bot.sqlite3", SystemClock()) as store:
+        (left,) = await store.unfinished()
+
+    assert code == 128 + signal.SIGTERM
+    assert took < 2.0
+    assert not alive
+    assert left.answer is not None
+    assert (left.answer.state, left.answer.text != "") == (State.STREAMING, True)

@@ -1,0 +1,159 @@
+"""The engine's core is killed under a bot on two platforms: readers are told, nothing that was read is lost."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from pydantic import SecretStr
+
+from clawdbot import words
+from clawdbot.abilities import Phase
+from clawdbot.app import open_app, serve
+from clawdbot.chat import Adapter
+from clawdbot.clock import SystemClock
+from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
+from clawdbot.engine import models
+from clawdbot.engine.host import EngineHost
+from clawdbot.engine.protocol import Engine, Request, Sampling
+from clawdbot.engine.sleeping import sleeping
+from clawdbot.engine.vllm import VllmEngine, open_vllm
+from clawdbot.observed import unobserved
+from clawdbot.testing.discord import SimDiscord
+from clawdbot.testing.telegram import SimTelegram
+from clawdbot_discord import DiscordAdapter, DiscordSettings
+from clawdbot_discord.controls import CONTINUE
+from clawdbot_telegram import TelegramAdapter, TelegramSettings
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="session")]
+
+ASKER = 7
+LONG = "Write a long story about a ship and its crew."
+RESTART = 240.0
+"""Seconds that a restart of the engine may take on a busy machine."""
+
+
+class Cores:
+    """Opens engines, and knows which processes are the core of the one that runs."""
+
+    def __init__(self) -> None:
+        self._before = _children()
+        self.opened = 0
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[VllmEngine]:
+        """What an `EngineHost` opens."""
+        async with open_vllm(models.resolve("demo"), "auto", {}) as engine:
+            self.opened += 1
+            yield engine
+
+    @property
+    def processes(self) -> set[psutil.Process]:
+        """Those of the engine that runs; vLLM names them so."""
+        return {child for child in _children() - self._before if "VLLM::" in _named(child)}
+
+    def kill(self) -> None:
+        """Kill the core as the kernel does when memory is short."""
+        (core,) = (child for child in self.processes if "EngineCore" in _named(child))
+        os.kill(core.pid, signal.SIGKILL)
+
+
+def _named(process: psutil.Process) -> str:
+    with suppress(psutil.NoSuchProcess):  # or a zombie
+        return " ".join(process.cmdline())
+    return ""
+
+
+def _children() -> set[psutil.Process]:
+    return set(psutil.Process().children(recursive=True))
+
+
+async def few_words(engine: Engine, name: str) -> str:
+    """What a few tokens of an answer say."""
+    (before, after), word = await engine.tokenizer.pieces(["user"]), await engine.tokenizer.encode("Name a colour.")
+    async with aclosing(engine.generate(Request(name, before + word + after, Sampling(4, temperature=0.0)))) as chunks:
+        return "".join([chunk.text async for chunk in chunks])
+
+
+async def test_a_killed_core_costs_nobody_what_they_have_read(tmp_path: Path) -> None:
+    """The partial stays and is marked; who asks meanwhile is told and answered; Continue goes on; no platform drops."""
+    cores, clock, stop = Cores(), SystemClock(), asyncio.Event()
+    async with SimDiscord() as discord, SimTelegram() as telegram:
+        adapters: dict[str, Adapter] = {
+            "discord": DiscordAdapter(
+                DiscordSettings(
+                    token=SecretStr(discord.token), api_url=discord.rest_url, gateway_url=discord.gateway_url
+                )
+            ),
+            "telegram": TelegramAdapter(TelegramSettings(token=SecretStr(telegram.token), base_url=telegram.url)),
+        }
+        settings = Settings(
+            answers=AnswerSettings(temperature=0.0, max_tokens=300),
+            store=StoreSettings(path=tmp_path / "bot.sqlite3"),
+            access={
+                "discord": Allowed(users=frozenset({discord.user.id})),
+                "telegram": Allowed(users=frozenset({ASKER})),
+            },
+        )
+        async with open_app(settings, cores.open, clock, unobserved) as app:
+            served = asyncio.create_task(serve(app, adapters, clock, stop, 0.0))
+            await discord.online()
+            await telegram.online()
+            await app.host.engine()
+            discord.say(discord.channel, LONG)
+            await discord.until(lambda: len(discord.answers(discord.channel)) == 1, 60)
+            (answer,) = discord.answers(discord.channel)
+            await discord.until(lambda: len(answer.history) >= 3, 60)
+            read = answer.text
+            cores.kill()
+            await discord.until(lambda: words.INTERRUPTED_MARK in answer.text, 60)
+            partial = answer.text.removesuffix(words.INTERRUPTED_MARK).rstrip()
+            phase = app.host.phase
+
+            telegram.say(ASKER, "What is the capital of France?", user=ASKER)
+            await telegram.until(lambda: len(telegram.answers(ASKER)) == 1, 60)
+            (told,) = telegram.answers(ASKER)
+            await telegram.until(lambda: not told.look.buttons, RESTART)
+
+            discord.press(answer, CONTINUE)
+            await discord.until(lambda: words.INTERRUPTED_MARK not in answer.text and not answer.now.buttons, 120)
+            stop.set()
+            await served
+
+        assert partial.startswith(read.rstrip("…* "))
+        assert phase is Phase.RESTARTING
+        assert told.looks[0].text == words.RESTARTING
+        assert "Paris" in told.text
+        assert answer.text.startswith(partial)
+        assert len(answer.text) > len(partial) + 20
+        assert len(discord.answers(discord.channel)) == 1
+        assert cores.opened == 2
+        assert (discord.gateway.identified, discord.gateway.resumed) == (1, 0)
+
+
+async def test_an_engine_on_a_cpu_is_closed_for_its_sleep(tmp_path: Path) -> None:
+    """Which gives its memory back, too: none of its processes stays. Whoever asks next waits for a new start."""
+    cores, clock = Cores(), SystemClock()
+    async with sleeping(cores.open) as open_engine:
+        host = EngineHost(open_engine, clock, sleep_after=1.0)
+        slept = asyncio.Event()
+        host.on_change = lambda: slept.set() if host.phase is Phase.ASLEEP else None
+        running = asyncio.create_task(host.run())
+        with host.needed():
+            before = await few_words(await host.engine(), "before")
+            processes = cores.processes
+        await slept.wait()
+        _, alive = await asyncio.to_thread(psutil.wait_procs, processes, 30)
+        with host.needed():
+            after = await few_words(await host.engine(), "after")
+        running.cancel()
+        await asyncio.wait((running,))
+
+    assert processes
+    assert not alive
+    assert before == after != ""
+    assert (cores.opened, cores.processes) == (2, set())
