@@ -26,7 +26,14 @@ SPREAD = 2.0
 
 bench = typer.Typer(no_args_is_help=True, help="Measure this machine, its engine and the bot.")
 
-for measure in (engine_cli.load, engine_cli.ttft, engine_cli.turns, engine_cli.warmth, engine_cli.overhead):
+for measure in (
+    engine_cli.load,
+    engine_cli.ttft,
+    engine_cli.turns,
+    engine_cli.warmth,
+    engine_cli.overhead,
+    engine_cli.stop,
+):
     bench.command()(measure)
 bench.command()(remote_cli.remote)
 bench.command()(chaos_cli.chaos)

@@ -13,6 +13,7 @@ from clawdbot.bench.reported import (
     Overhead,
     Remote,
     Scale,
+    Stop,
     Times,
     Ttft,
     Tuning,
@@ -104,6 +105,8 @@ def sheet(found: Kind) -> Sheet:
             return _sides(f"Time to first token, {found.pairs} pairs", found.sides)
         case Warmth():
             return _warmth(found)
+        case Stop():
+            return _stop(found)
         case Scale():
             return _scale(found)
 
@@ -186,6 +189,12 @@ def _warmth(found: Warmth) -> Sheet:
 def _scale(found: Scale) -> Sheet:
     title = f"{found.conversations:,} conversations: {found.cpu_share:.2f} cores, {found.rss_mib:,.0f} MiB"
     return Sheet([Bars(title, list(found.waits), [_series("", list(found.waits.values()))])], 1, "dark p50, light p95")
+
+
+def _stop(found: Stop) -> Sheet:
+    ways = {"all": found.press_to_abort, **found.moments}
+    title = f"From a stop to the engine's abort, {found.press_to_abort.n} stops"
+    return Sheet([Bars(title, list(ways), [_series("", list(ways.values()))])], 1, "dark p50, light p95")
 
 
 def _series(name: str, times: Sequence[Times | None]) -> Series:

@@ -1,6 +1,6 @@
 """The commands of ``clawdbot bench`` that measure a real engine.
 
-They are ``load``, ``ttft``, ``turns``, ``warmth`` and ``overhead``.
+They are ``load``, ``ttft``, ``turns``, ``warmth``, ``overhead`` and ``stop``.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ import uvloop
 from clawdbot.bench import arrivals, report
 from clawdbot.bench import load as loading
 from clawdbot.bench import overhead as comparing
+from clawdbot.bench import stop as stopping
 from clawdbot.bench import ttft as reading
 from clawdbot.bench import turns as talking
 from clawdbot.bench import warmth as warming
@@ -26,6 +27,7 @@ from clawdbot.bench.load import Outcome
 from clawdbot.bench.options import JsonOption, SeedOption
 from clawdbot.bench.policies import Machine, Policy
 from clawdbot.bench.shapes import ShapeName
+from clawdbot.bench.stop_scene import MOMENTS
 from clawdbot.clock import SystemClock
 from clawdbot.config import AnswerSettings, EngineSettings, SessionSettings
 from clawdbot.engine.admission import Admission
@@ -232,6 +234,37 @@ async def _overhead(
 ) -> tuple[comparing.Overhead, EngineInfo]:
     async with opened(model, Policy.FIRST_TOKEN_FIRST, machine, profile) as engine:
         return await comparing.compare(engine, SystemClock(), pairs), engine.info
+
+
+def stop(
+    stops: Annotated[int, typer.Option(min=1, help="Answers that are stopped.")] = 60,
+    chats: Annotated[int, typer.Option(min=1, help="Chats that stream beside them.")] = 4,
+    model: ModelOption = "demo",
+    shape: ShapeOption = None,
+    profile: ProfileOption = "balanced",
+    seed: SeedOption = 1,
+    json: JsonOption = None,
+) -> None:
+    """Stop answers under load, in line, while their prompt is read, while they are written."""
+    started_at, machine = datetime.now(UTC), this_machine()
+    found, info = _run(_stop(shape or model, machine, profile, stops, chats, seed))
+    options = {"model": shape or model, "profile": profile, "stops": stops, "chats": chats, "seed": seed}
+    _write(json, started_at, info.device, {"options": options, **found.to_map()})
+    measured = [("all", found.times(*MOMENTS)), *((one, found.times(one)) for one in MOMENTS)]
+    rows = [(name, f"{one.n}", *map(_ms, (one.p50, one.p95, one.p99, one.max))) for name, one in measured]
+    after, leaked = sum(one.after for one in found.stops), found.leaked_blocks
+    title = f"From press to abort beside {chats} chats; {after} times text after it, {leaked} blocks leaked"
+    report.show(title, ("ms", "n", "p50", "p95", "p99", "max"), rows)
+
+
+async def _stop(
+    model: str | ShapeName, machine: Machine, profile: Profile, stops: int, chats: int, seed: int
+) -> tuple[stopping.Stops, EngineInfo]:
+    async with opened(model, Policy.FIRST_TOKEN_FIRST, machine, profile) as engine:
+        found = await stopping.measure(
+            engine, SystemClock(), used=lambda: engine.blocks_used, stops=stops, chats=chats, seed=seed
+        )
+        return found, engine.info
 
 
 def policies(names: str) -> list[Policy]:

@@ -16,6 +16,7 @@ from clawdbot.bench.reported import (
     Overhead,
     Remote,
     Scale,
+    Stop,
     Times,
     Ttft,
     Tuning,
@@ -104,6 +105,10 @@ def _table(found: Kind) -> tuple[str, Sequence[str], Rows]:
             lines = [(name, *_cells(times)) for name, times in {**found.ways, "reading it": found.reading}.items()]
             columns = (f"a conversation of {found.prompt_tokens:,} tokens", *PERCENTILES)
             return "clawdbot bench warmth", columns, lines
+        case Stop():
+            columns = (f"{found.text_after_stop} texts after it, {found.leaked_blocks} blocks leaked", *PERCENTILES)
+            lines = [(name, *_cells(times)) for name, times in {"all": found.press_to_abort, **found.moments}.items()]
+            return "clawdbot bench stop", columns, lines
         case Scale():
             columns = (f"{found.conversations:,} conversations", *PERCENTILES)
             waits = [(name, *_cells(times)) for name, times in found.waits.items()]

@@ -195,6 +195,16 @@ class Scale(Report):
         return {"loop lag": self.loop_lag, "added first visible": self.added_first_visible}
 
 
+class Stop(Report):
+    """``clawdbot bench stop``."""
+
+    press_to_abort: Times
+    moments: Mapping[str, Times]
+    """The same of the stops at one kind of moment."""
+    text_after_stop: int
+    leaked_blocks: int
+
+
 class Candidate(Record):
     """Engine settings that `clawdbot tune` tries."""
 
@@ -250,7 +260,7 @@ def figure(value: float | None) -> str:
     return "-" if value is None else f"{value:,.{1 if abs(value) < 100 else 0}f}"
 
 
-Kind = Ttft | Load | Turns | Delivery | Overhead | Remote | Warmth | Scale | Tuning
+Kind = Ttft | Load | Turns | Delivery | Overhead | Remote | Warmth | Scale | Tuning | Stop
 
 
 def read(path: Path) -> Kind:
@@ -274,7 +284,7 @@ def parse(found: Any, source: str) -> Kind:
         raise ConfigError(
             source,
             "holds no results that can be reported: those are files that clawdbot tune or clawdbot bench ttft, load, "
-            "turns, warmth, delivery, scale, overhead or remote wrote with --json.",
+            "turns, warmth, delivery, scale, stop, overhead or remote wrote with --json.",
         )
     return validate(kind, found, source=source)
 
@@ -287,6 +297,7 @@ def _kind(found: Mapping[str, Any]) -> type[Kind] | None:
         (Remote, {"local_ttft", "remote_ttft"}),
         (Warmth, {"cold_ttft", "warmed_ttft"}),
         (Scale, {"conversations", "loop_lag"}),
+        (Stop, {"press_to_abort"}),
         (Tuning, {"measurements"}),
     )
     for kind, keys in marks:

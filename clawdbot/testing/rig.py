@@ -12,6 +12,7 @@ from typing import TypeVar
 from clawdbot.app import App, open_app, serve
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Deleted, Event, Frame, Limits, Message, Person, Pressed, Quoted, Receive
+from clawdbot.clock import Clock
 from clawdbot.config import Allowed, AnswerSettings, EngineSettings, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request, Role
 from clawdbot.errors import EngineError
@@ -97,7 +98,7 @@ class MemoryPlatform:
     It outlives the bots that serve it, and is their `Adapter`.
     """
 
-    def __init__(self, clock: ManualClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.replies: dict[str, PlatformReply] = {}
         """What stands below each message, by its id."""
         self.contents: dict[str, bytes] = {}

@@ -80,6 +80,13 @@ SCALE: dict[str, Any] = ORIGIN | {
     "answers": 1700,
     "wrong": 0,
 }
+STOP: dict[str, Any] = ORIGIN | {
+    "press_to_abort": times(3.0),
+    "moments": {"queued": times(2.0), "reading": times(4.0), "writing": times(3.0)},
+    "text_after_stop": 0,
+    "caught_up": 12,
+    "leaked_blocks": 0,
+}
 TUNING: dict[str, Any] = ORIGIN | {
     "options": {"model": "demo", "profile": "balanced", "minutes": 5.0, "seed": 1},
     "reading_tok_s": 271.0,
@@ -95,5 +102,6 @@ ALL = {
     "remote": REMOTE,
     "warmth": WARMTH,
     "scale": SCALE,
+    "stop": STOP,
     "tune": TUNING,
 }

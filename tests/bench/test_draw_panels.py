@@ -3,7 +3,7 @@
 from clawdbot.bench.draw_panels import Bars, Course, Series, sheet
 from clawdbot.bench.reported import parse
 
-from .results import DELIVERY, LOAD, ORIGIN, OVERHEAD, SCALE, TTFT, TUNING, TURNS, WARMTH, delivered
+from .results import DELIVERY, LOAD, ORIGIN, OVERHEAD, SCALE, STOP, TTFT, TUNING, TURNS, WARMTH, delivered
 
 
 def test_load_has_a_bar_for_each_policy_in_each_panel() -> None:
@@ -95,3 +95,11 @@ def test_scale_says_how_many_there_were_and_what_they_took() -> None:
     assert isinstance(panel, Bars)
     assert panel.title == "1,000 conversations: 0.42 cores, 61 MiB"
     assert panel.series == [Series("", [1.5, 4.0], [3.0, 8.0])]
+
+
+def test_stop_has_all_stops_and_those_of_each_moment() -> None:
+    (panel,) = sheet(parse(STOP, "file")).panels
+
+    assert isinstance(panel, Bars)
+    assert panel.labels == ["all", "queued", "reading", "writing"]
+    assert panel.series[0].values == [3.0, 2.0, 4.0, 3.0]

@@ -27,7 +27,9 @@ def quick(request: Request) -> Script:
 
 
 class Quick(ScriptedEngine):
-    """It has nothing to forget."""
+    """It has nothing to forget and no blocks."""
+
+    blocks_used = 0
 
     async def forget(self) -> bool:
         return True
@@ -98,6 +100,17 @@ def test_overhead_holds_the_bot_against_the_engine(asked: list[tuple[str, Policy
     assert found.keys() >= ORIGIN
     assert found["raw_ttft"].keys() == found["bot_ttft"].keys() == MAP
     assert found["pairs"] == 2
+
+
+def test_stop_tells_the_moments_apart(asked: list[tuple[str, Policy]], tmp_path: Path) -> None:
+    engine_cli.stop(stops=3, chats=1, json=tmp_path / "stop.json")
+
+    found = read(tmp_path / "stop.json")
+    assert found.keys() >= ORIGIN | {"press_to_abort", "moments", "text_after_stop", "leaked_blocks"}
+    assert found["press_to_abort"].keys() == MAP
+    assert found["press_to_abort"]["n"] == 3
+    assert found["leaked_blocks"] == 0
+    assert asked == [("demo", Policy.FIRST_TOKEN_FIRST)]
 
 
 def test_warmth_says_what_a_question_waits_for_each_way(asked: list[tuple[str, Policy]], tmp_path: Path) -> None:

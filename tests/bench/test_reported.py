@@ -14,6 +14,7 @@ from clawdbot.bench.reported import (
     Record,
     Remote,
     Scale,
+    Stop,
     Ttft,
     Tuning,
     Turns,
@@ -36,6 +37,7 @@ KINDS: dict[str, type[Record]] = {
     "remote": Remote,
     "warmth": Warmth,
     "scale": Scale,
+    "stop": Stop,
     "tune": Tuning,
 }
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -18,9 +18,6 @@ from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
 from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine import models
-from clawdbot.engine.host import EngineHost
-from clawdbot.engine.protocol import Engine, Request, Sampling
-from clawdbot.engine.sleeping import sleeping
 from clawdbot.engine.vllm import VllmEngine, open_vllm
 from clawdbot.observed import unobserved
 from clawdbot.testing.discord import SimDiscord
@@ -70,13 +67,6 @@ def _named(process: psutil.Process) -> str:
 
 def _children() -> set[psutil.Process]:
     return set(psutil.Process().children(recursive=True))
-
-
-async def few_words(engine: Engine, name: str) -> str:
-    """What a few tokens of an answer say."""
-    (before, after), word = await engine.tokenizer.pieces(["user"]), await engine.tokenizer.encode("Name a colour.")
-    async with aclosing(engine.generate(Request(name, before + word + after, Sampling(4, temperature=0.0)))) as chunks:
-        return "".join([chunk.text async for chunk in chunks])
 
 
 async def test_a_killed_core_costs_nobody_what_they_have_read(tmp_path: Path) -> None:
@@ -133,27 +123,3 @@ async def test_a_killed_core_costs_nobody_what_they_have_read(tmp_path: Path) ->
         assert len(discord.answers(discord.channel)) == 1
         assert cores.opened == 2
         assert (discord.gateway.identified, discord.gateway.resumed) == (1, 0)
-
-
-async def test_an_engine_on_a_cpu_is_closed_for_its_sleep(tmp_path: Path) -> None:
-    """Which gives its memory back, too: none of its processes stays. Whoever asks next waits for a new start."""
-    cores, clock = Cores(), SystemClock()
-    async with sleeping(cores.open) as open_engine:
-        host = EngineHost(open_engine, clock, sleep_after=1.0)
-        slept = asyncio.Event()
-        host.on_change = lambda: slept.set() if host.phase is Phase.ASLEEP else None
-        running = asyncio.create_task(host.run())
-        with host.needed():
-            before = await few_words(await host.engine(), "before")
-            processes = cores.processes
-        await slept.wait()
-        _, alive = await asyncio.to_thread(psutil.wait_procs, processes, 30)
-        with host.needed():
-            after = await few_words(await host.engine(), "after")
-        running.cancel()
-        await asyncio.wait((running,))
-
-    assert processes
-    assert not alive
-    assert before == after != ""
-    assert (cores.opened, cores.processes) == (2, set())
