@@ -36,6 +36,7 @@ from clawdbot.engine.arguments import Profile
 from clawdbot.engine.protocol import EngineInfo
 from clawdbot.errors import ConfigError
 from clawdbot.latency import Summary
+from clawdbot.ops.kv_cache import share_in_use
 from clawdbot.prompt import room
 
 T = TypeVar("T")
@@ -261,10 +262,12 @@ async def _stop(
     model: str | ShapeName, machine: Machine, profile: Profile, stops: int, chats: int, seed: int
 ) -> tuple[stopping.Stops, EngineInfo]:
     async with opened(model, Policy.FIRST_TOKEN_FIRST, machine, profile) as engine:
+        info = engine.info
+        blocks = info.cache_tokens // info.cache_block
         found = await stopping.measure(
-            engine, SystemClock(), used=lambda: engine.blocks_used, stops=stops, chats=chats, seed=seed
+            engine, SystemClock(), used=lambda: round(blocks * share_in_use()), stops=stops, chats=chats, seed=seed
         )
-        return found, engine.info
+        return found, info
 
 
 def policies(names: str) -> list[Policy]:

@@ -97,19 +97,6 @@ class VllmEngine:
         except (EngineGenerateError, VLLMValidationError, ValueError) as error:
             raise _failure(error) from error
 
-    @property
-    def blocks_used(self) -> int:
-        """Blocks of the KV cache that requests hold, by vLLM's own gauge, which is set with every step."""
-        from prometheus_client import REGISTRY
-
-        share = sum(
-            sample.value
-            for metric in REGISTRY.collect()
-            for sample in metric.samples
-            if sample.name == "vllm:kv_cache_usage_perc"
-        )
-        return round(share * int(self._llm.vllm_config.cache_config.num_gpu_blocks or 0))
-
     async def forget(self) -> bool:
         """Empty the prefix cache, for measurements; False when a request that just ends still holds a part of it."""
         return bool(await self._llm.reset_prefix_cache())

@@ -27,9 +27,7 @@ def quick(request: Request) -> Script:
 
 
 class Quick(ScriptedEngine):
-    """It has nothing to forget and no blocks."""
-
-    blocks_used = 0
+    """It has nothing to forget."""
 
     async def forget(self) -> bool:
         return True
