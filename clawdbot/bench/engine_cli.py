@@ -252,7 +252,7 @@ def stop(
     options = {"model": shape or model, "profile": profile, "stops": stops, "chats": chats, "seed": seed}
     _write(json, started_at, info.device, {"options": options, **found.to_map()})
     measured = [("all", found.times(*MOMENTS)), *((one, found.times(one)) for one in MOMENTS)]
-    rows = [(name, f"{one.n}", *map(_ms, (one.p50, one.p95, one.p99, one.max))) for name, one in measured]
+    rows = [(name, f"{one.n}", *map(milliseconds, (one.p50, one.p95, one.p99, one.max))) for name, one in measured]
     after, leaked = sum(one.after for one in found.stops), found.leaked_blocks
     title = f"From press to abort beside {chats} chats; {after} times text after it, {leaked} blocks leaked"
     report.show(title, ("ms", "n", "p50", "p95", "p99", "max"), rows)
