@@ -8,10 +8,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from enum import Enum, auto
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from clawdbot.chat import Adapter, Event, Frame, Message, Post, Pressed, Reply, State
+from clawdbot.attached import Fetching
+from clawdbot.chat import Adapter, Frame, Message, Post, Pressed, Reply, State
 from clawdbot.errors import DeliveryError, Gone, Limited
+from clawdbot.testing.ears import Ears as Ears
 
 
 class Ability(Enum):
@@ -29,6 +31,8 @@ class Ability(Enum):
     """A person can remove a message of the bot's."""
     RETURN = auto()
     """A reply can be brought back by its ``ref``, and messages can be changed after others were posted."""
+    FILES = auto()
+    """People can send files: the harness is one that `SendsFiles`."""
 
 
 class Harness(Protocol):
@@ -73,31 +77,13 @@ class Harness(Protocol):
         ...
 
 
-class Ears:
-    """A `Receive` that keeps what it is given."""
+@runtime_checkable
+class SendsFiles(Protocol):
+    """What a `Harness` is besides that has the ability FILES."""
 
-    def __init__(self) -> None:
-        self.heard: list[tuple[Event, Reply]] = []
-        self._news = asyncio.Event()
-
-    async def receive(self, event: Event, reply: Reply) -> None:
-        """Keep one event."""
-        self.heard.append((event, reply))
-        self._news.set()
-
-    async def count(self, number: int) -> None:
-        """Wait until ``number`` events were given. Raises TimeoutError."""
-        async with asyncio.timeout(10):
-            while len(self.heard) < number:
-                self._news.clear()
-                await self._news.wait()
-
-    async def question(self, number: int = 0) -> tuple[Message, Reply]:
-        """The event ``number`` (from 0), which has to be a message, and where its answer goes."""
-        await self.count(number + 1)
-        event, reply = self.heard[number]
-        assert isinstance(event, Message), event
-        return event, reply
+    def send_file(self, text: str, name: str, data: bytes, place: int = 0) -> None:
+        """A person sends the bot a file, with a text."""
+        ...
 
 
 @asynccontextmanager
@@ -132,6 +118,19 @@ async def a_message_becomes_one_event(harness: Harness) -> None:
         assert first.conversation == second.conversation
         assert first.received_at <= second.received_at
         assert len(ears.heard) == 2
+
+
+async def a_file_comes_along_and_can_be_loaded(harness: Harness) -> None:
+    """With its name and size; its content is brought later, by a reply that came back by its ref, too."""
+    assert isinstance(harness, SendsFiles)
+    async with running(harness) as ears:
+        harness.send_file("What is a heron?", "birds.txt", b"A heron is a bird.")
+        message, reply = await ears.question()
+        (file,) = message.files
+        assert (message.text, file.name, file.size) == ("What is a heron?", "birds.txt", 18)
+        again = harness.adapter.reply(reply.ref)
+        assert isinstance(again, Fetching)
+        assert await again.fetch(file) == b"A heron is a bird."
 
 
 async def a_reply_grows_and_ends_with_the_final_text(harness: Harness) -> None:
@@ -295,6 +294,7 @@ Check = Callable[[Harness], Awaitable[None]]
 
 CHECKS: dict[Check, frozenset[Ability]] = {
     a_message_becomes_one_event: frozenset(),
+    a_file_comes_along_and_can_be_loaded: frozenset({Ability.FILES, Ability.RETURN}),
     a_reply_grows_and_ends_with_the_final_text: frozenset(),
     a_repeated_edit_is_success: frozenset(),
     parts_stand_in_their_order: frozenset(),

@@ -9,6 +9,7 @@ import pytest
 from pydantic import SecretStr
 from rich.console import Console
 
+from clawdbot.attached import Attachment
 from clawdbot.chat import Adapter, Conversation, Message, Person, Receive
 from clawdbot.clock import SystemClock
 from clawdbot.errors import Limited
@@ -67,9 +68,16 @@ class Memory:
         """It always is."""
 
     def say(self, text: str, place: int = 0) -> None:
+        self._say(text, (), place)
+
+    def send_file(self, text: str, name: str, data: bytes, place: int = 0) -> None:
+        self._places[place].contents[name] = data
+        self._say(text, (Attachment(name, "text/plain", len(data), name),), place)
+
+    def _say(self, text: str, files: tuple[Attachment, ...], place: int) -> None:
         self._count += 1
         where, who = Conversation("memory", place), Person(1, "ada")
-        message = Message(str(self._count), where, who, text, received_at=self._clock.now())
+        message = Message(str(self._count), where, who, text, received_at=self._clock.now(), files=files)
         self._said.put_nowait((message, self._places[place]))
 
     def screen(self, place: int = 0) -> list[str]:

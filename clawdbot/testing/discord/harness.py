@@ -45,6 +45,9 @@ class DiscordHarness:
     def say(self, text: str, place: int = 0) -> None:
         self.sim.say(self._places[place], text)
 
+    def send_file(self, text: str, name: str, data: bytes, place: int = 0) -> None:
+        self.sim.say(self._places[place], text, files={name: data})
+
     def screen(self, place: int = 0) -> list[str]:
         return [post.text for post in self.sim.answers(self._places[place])]
 

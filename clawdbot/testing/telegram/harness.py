@@ -7,6 +7,7 @@ from typing import Self
 from clawdbot.chat import Adapter, Rate
 from clawdbot.testing.contract import Ability
 from clawdbot.testing.faults import Fault, Trouble
+from clawdbot.testing.telegram.files import Sent
 from clawdbot.testing.telegram.rules import Allowance
 from clawdbot.testing.telegram.sim import SimTelegram
 from clawdbot.testing.telegram.world import Shown
@@ -50,6 +51,13 @@ class TelegramHarness:
         chat, topic = self._places[place]
         mention = "" if chat == PERSON else f"@{self.sim.bot.username} "
         self.sim.say(chat, mention + text, user=PERSON, topic=topic)
+
+    def send_file(self, text: str, name: str, data: bytes, place: int = 0) -> None:
+        chat, topic = self._places[place]
+        mention = "" if chat == PERSON else f"@{self.sim.bot.username} "
+        self.sim.send(
+            chat, Sent("document", name, "text/plain", data), caption=mention + text, user=PERSON, topic=topic
+        )
 
     def screen(self, place: int = 0) -> list[str]:
         return [shown.text for shown in self.sim.answers(*self._places[place])]
