@@ -190,7 +190,7 @@ class Answering:
             if asked.pictures:  # it may be another model than the one that was known when they came
                 self._reading.check(asked.message)
             try:
-                await self._generate(engine, draft, asked, live)
+                await self._ask(engine, draft, asked, live)
             except EngineDead:
                 log.warning("the engine died during an answer")
                 if tries_left and not draft.grown:
@@ -202,12 +202,24 @@ class Answering:
                 draft.fail()
             return
 
-    async def _generate(self, engine: Engine, draft: Draft, asked: Asked, live: LiveReply) -> None:
+    async def _ask(self, engine: Engine, draft: Draft, asked: Asked, live: LiveReply) -> None:
+        """Ask the engine, once more without earlier turns where pictures do not fit beside them."""
+        try:
+            await self._generate(engine, draft, asked, live)
+        except PromptTooLong:
+            if not asked.pictures:
+                raise
+            # How many tokens pictures have only the engine knows, so no room was made for them.
+            await self._generate(engine, draft, asked, live, remembering=False)
+
+    async def _generate(
+        self, engine: Engine, draft: Draft, asked: Asked, live: LiveReply, *, remembering: bool = True
+    ) -> None:
         message, conversation = asked.message, asked.message.conversation.key
         style = self._styles.of(conversation)
         begun = await _tokens_of(draft.begun, engine)
         draft.model, draft.tokens, draft.opening = engine.info.model, begun, engine.tokenizer.opening.text
-        history = await self._store.history(conversation, draft.model, before=asked.number)
+        history = await self._store.history(conversation, draft.model, before=asked.number) if remembering else []
         made = await style.compose(engine, history, turn_text(message), message.files, len(asked.pictures))
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
         prompt = [*made.tokens, *begun]

@@ -344,6 +344,32 @@ async def test_a_later_question_has_a_note_instead_of_the_picture(rig: NewRig) -
     assert len(answer.made("fetch")) == 1
 
 
+async def test_pictures_that_do_not_fit_beside_the_history_are_asked_about_without_it(rig: NewRig) -> None:
+    """How many tokens they have only the engine knows; what was said before comes back with the next question."""
+    bot = seeing(rig, most=10, answers=AnswerSettings(system_prompt="", max_tokens=1192, history_share=1.0))
+    async with bot.running():
+        bot.platform.say("x" * 3000)
+        await bot.idle()
+        answer = bot.platform.say("Which?", files={f"{number}.png": picture() for number in range(6)})
+        await bot.idle()
+        bot.platform.say("Thanks")
+        await bot.idle()
+
+    assert answer.screen.states == [State.FINAL]
+    assert [role for role, _ in turns(bot.requests[-2].prompt)] == ["user", "assistant"]
+    assert turns(bot.requests[-1].prompt)[0] == ("user", "x" * 3000)
+
+
+async def test_pictures_that_do_not_fit_at_all_are_refused_with_the_numbers(rig: NewRig) -> None:
+    bot = seeing(rig, most=20, answers=AnswerSettings(system_prompt="", max_files=20))
+    async with bot.running():
+        answer = bot.platform.say("Which?", files={f"{number}.png": picture() for number in range(17)})
+        await bot.idle()
+
+    assert answer.screen.states == [State.FAILED]
+    assert answer.screen.texts[0].startswith("That is too long for me: it has 8,")
+
+
 async def test_a_restart_loads_the_picture_again(rig: NewRig) -> None:
     bot = seeing(rig, script=silent)
     async with bot.running():

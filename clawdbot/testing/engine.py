@@ -23,6 +23,8 @@ INFO = EngineInfo(
 )
 
 
+IMAGE_TOKENS = 500
+"""What a picture takes of the context besides its mark."""
 TEXTLESS = 0
 """The token that makes no text, as half a character does."""
 
@@ -145,8 +147,9 @@ class ScriptedEngine:
 
     async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """See `Engine.generate`."""
-        if len(request.prompt) >= self._info.context:
-            raise PromptTooLong(len(request.prompt), self._info.context - 1)
+        tokens = len(request.prompt) + IMAGE_TOKENS * len(request.images)
+        if tokens >= self._info.context:
+            raise PromptTooLong(tokens, self._info.context - 1)
         assert not self.asleep, "vLLM would let the request wait for ever"
         asked = self._clock.now()
         self.requests.append(request)
