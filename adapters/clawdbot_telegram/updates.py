@@ -93,11 +93,22 @@ def _message(
 
 def _pressed(query: CallbackQuery) -> tuple[chat.Pressed, Place] | None:
     shown = query.message
-    if shown is None or not isinstance(query.data, str):
+    if shown is None or not isinstance(query.data, str) or not _has_button(shown, query.data):
         return None
     place = Place(shown.chat.id, _topic(shown), shown.message_id)
     event = chat.Pressed(_conversation(place), _person(query.from_user), query.data, str(shown.message_id))
     return event, replace(place, message=0)
+
+
+def _has_button(shown: MaybeInaccessibleMessage, data: str) -> bool:
+    """Whether a message has the button that is said to be pressed: clients may send any data about any message.
+
+    Of one that is too old to be seen nobody knows; at least it does not grow any more.
+    """
+    if not (isinstance(shown, Message) and shown.is_accessible):
+        return data != "stop"
+    rows = shown.reply_markup.inline_keyboard if shown.reply_markup else ()
+    return any(button.callback_data == data for row in rows for button in row)
 
 
 def _stopped(stopped: dict[str, Any]) -> tuple[chat.Pressed, Place]:

@@ -162,6 +162,8 @@ class TestDurability:
 ADA = {"id": ME, "is_bot": False, "first_name": "Ada"}
 HERE = {"id": ME, "type": "private", "first_name": "Ada"}
 ORDINARY = {"message_id": 5, "date": 1_700_000_000, "chat": HERE, "from": ADA, "text": "hi"}
+BUTTONS = {"reply_markup": {"inline_keyboard": [[{"text": "Stop", "callback_data": "stop"}]]}}
+FROM_NOBODY = {"id": "1", "from": None, "chat_instance": "1", "data": "stop", "message": ORDINARY | BUTTONS}
 MARK = {"type": "mention", "offset": 1, "length": 1}
 
 
@@ -175,7 +177,7 @@ class TestMalformedUpdates:
             ("message", ORDINARY | {"date": None}),
             ("message", ORDINARY | {"text": None, "entities": [MARK]}),
             ("message", ORDINARY | {"text": "😀", "entities": [MARK]}),
-            ("callback_query", {"id": "1", "from": None, "chat_instance": "1", "data": "stop", "message": ORDINARY}),
+            ("callback_query", FROM_NOBODY),
         ],
         ids=["no chat", "no date", "a mark without text", "half a character", "pressed by nobody"],
     )

@@ -153,14 +153,36 @@ def test_an_edit_carries_the_new_text_and_the_old_id() -> None:
     assert (message.id, message.text, message.sent_at) == ("7:5", "what bird?", 1_700_000_060.0)
 
 
-@pytest.mark.parametrize("date", [1_700_000_000, 0], ids=["shown", "too old to be seen"])
-def test_a_press_names_control_and_post(date: int) -> None:
-    query = {"id": "1", "from": ADA, "chat_instance": "1", "data": "stop"}
-    pressed = {"message_id": 6, "date": date, "chat": GROUP, "from": BOT, "text": "He"}
-    found = understood(update(callback_query=query | {"message": pressed}), ME, 3.0)
+def keyboard(*controls: str) -> dict[str, Any]:
+    return {"inline_keyboard": [[{"text": control, "callback_data": control} for control in controls]]}
+
+
+def press(control: str, **shown: Any) -> Update:
+    message = {"message_id": 6, "date": 1_700_000_000, "chat": GROUP, "from": BOT, "text": "He", **shown}
+    query = {"id": "1", "from": ADA, "chat_instance": "1", "data": control, "message": message}
+    return update(callback_query=query)
+
+
+@pytest.mark.parametrize(
+    ("control", "shown"),
+    [("stop", {"reply_markup": keyboard("stop")}), ("continue", {"date": 0})],
+    ids=["shown", "too old to be seen"],
+)
+def test_a_press_names_control_and_post(control: str, shown: dict[str, Any]) -> None:
+    found = understood(press(control, **shown), ME, 3.0)
     assert found
     assert isinstance(found[0], Pressed)
-    assert (found[0].control, found[0].post, found[0].by.id) == ("stop", "6", 7)
+    assert (found[0].control, found[0].post, found[0].by.id) == (control, "6", 7)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [{}, {"reply_markup": keyboard("regenerate")}, {"date": 0}],
+    ids=["without buttons", "with another one", "too old to be growing"],
+)
+def test_a_press_of_a_button_that_is_not_there_is_forged(shown: dict[str, Any]) -> None:
+    """Telegram hands on whatever a client sends: a notice, or an answer that is long over, would be withdrawn."""
+    assert understood(press("stop", **shown), ME, 3.0) is None
 
 
 def test_a_stopped_draft_names_the_reply_to_its_question() -> None:
