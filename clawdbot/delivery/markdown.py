@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 
 from clawdbot import words
@@ -30,7 +30,9 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "~~": ("~~",),
 }
 _MARKERS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:[ \t]+|$))?")
-_UNSEEN = frozenset("*_`~|\\")
+# What may still become a mark while a text grows. In a finished one such signs stand for themselves where they mark
+# nothing, but for backticks: around nothing they disappear.
+_UNSEEN, _UNSEEN_AT_LAST = frozenset("*_`~|\\"), frozenset("`")
 
 
 def visible(text: str, *, growing: bool = False) -> str:
@@ -180,15 +182,15 @@ def _emphasis(text: str, start: int, end: int, open_marks: list[tuple[str, int]]
 
 def showable(text: str, enough: int = 2) -> int:
     """How many characters of ``text`` a reader would see, counted up to ``enough``: no white space, no Markdown."""
-    return sum(1 for _ in islice(_characters(heal(text)), enough))
+    return sum(1 for _ in islice(_characters(heal(text), _UNSEEN), enough))
 
 
 def shows(text: str) -> bool:
     """Whether a reader would see anything of a finished ``text``: a lone fence, list mark or quote mark is nothing."""
-    return any(True for _ in _characters(text))
+    return any(True for _ in _characters(text, _UNSEEN_AT_LAST))
 
 
-def _characters(text: str) -> Iterator[str]:
+def _characters(text: str, unseen: Collection[str]) -> Iterator[str]:
     fence: Fence | None = None
     for line in lines(text):
         if fence is not None and not fence.holds(line):
@@ -196,12 +198,12 @@ def _characters(text: str) -> Iterator[str]:
         after = step(fence, line)
         if after is fence:
             quoted = fence is None or fence.depth
-            yield from filter(_seen, _MARKERS.sub("", line) if quoted else line)
+            yield from (char for char in (_MARKERS.sub("", line) if quoted else line) if _seen(char, unseen))
         fence = after
 
 
-def _seen(char: str) -> bool:
-    return char.isalnum() or (char not in _UNSEEN and unicodedata.category(char)[0] in "SP")
+def _seen(char: str, unseen: Collection[str]) -> bool:
+    return char.isalnum() or (char not in unseen and unicodedata.category(char)[0] in "SP")
 
 
 def marked(text: str, state: State) -> str:

@@ -225,13 +225,13 @@ def test_characters_that_a_reader_sees_are_counted_to_two(text: str, count: int)
     assert showable(text) == count
 
 
-@pytest.mark.parametrize("text", ["", "```", "> ", "-", "1.", "***", "```py\n```", "\n\n", "> ```\n>\n> ```"])
+@pytest.mark.parametrize("text", ["", "```", "> ", "-", "*", "1.", "``` ```", "```py\n```", "\n\n", "> ```\n>\n> ```"])
 def test_finished_text_that_shows_nothing_is_told_from_one_that_does(text: str) -> None:
     assert not shows(text)
     assert marked(text, State.FINAL) == EMPTY
 
 
-@pytest.mark.parametrize("text", ["5", "?", "x = 1", "> ```\nafter", "你", "```\n=\n```"])
+@pytest.mark.parametrize("text", ["5", "?", "x = 1", "> ```\nafter", "你", "```\n=\n```", "***", "*" * 50, "__", "\\"])
 def test_short_finished_text_is_shown(text: str) -> None:
     assert shows(text)
     assert marked(text, State.FINAL) == text
