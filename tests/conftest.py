@@ -10,6 +10,11 @@ from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.rig import Rig
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--fuzz N``: how many hostile inputs `tests/fuzz` plays."""
+    parser.addoption("--fuzz", type=int, default=500, metavar="N", help="play so many hostile inputs (tests/fuzz)")
+
+
 @pytest.fixture
 def clock() -> ManualClock:
     """Time that passes only when the test says so."""
