@@ -245,7 +245,7 @@ class Bot:
             work = partial(self._revising.regenerate, event, reply, admin=admin)
             self._sessions.spawn(work, partial(self._notices.explain, Said(words.FAILED, private=True), event, reply))
         elif event.control == "stop":
-            above = [ticket for ticket in self._sessions.at(event.conversation.place) if event.post in ticket.posts]
+            above = [ticket for ticket in self._sessions.at(event.conversation.place) if ticket.shows(event.post)]
             if above:
                 _stop_first(above, event.by, admin=admin)
             elif event.post != reply.ref:  # on a draft it can only have come too late

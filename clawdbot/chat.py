@@ -74,7 +74,7 @@ class Quoted:
     own: bool = False
     """Whether it is the bot's."""
     post: str = ""
-    """`Post.ref` of a message of the bot's that is quoted as a whole; empty for all others."""
+    """`Post.ref`, up to a "/", of a message of the bot's that is quoted as a whole; empty for all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Pressed:
     control: str
     """"stop", "regenerate" (write it anew) or "continue"."""
     post: str
-    """`Post.ref` of the message that carries the control; `Reply.ref` when a draft carries it."""
+    """`Post.ref` of the message that carries the control, up to a "/"; `Reply.ref` when a draft carries it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,10 @@ class Post(Protocol):
 
     @property
     def ref(self) -> str:
-        """Names it within its `Reply`; can be stored. It may be another one after an edit; both name the same."""
+        """Names it within its `Reply`; can be stored. It may be another one after an edit; both name the same.
+
+        What stands behind a "/" is the adapter's own affair: events name the message by what is before it.
+        """
         ...
 
     async def edit(self, frame: Frame) -> None:

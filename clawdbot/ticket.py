@@ -80,6 +80,10 @@ class Ticket:
         """Whether it answers that message."""
         return self.message_id == message_id and self.conversation.partition(":")[0] == platform
 
+    def shows(self, post: str) -> bool:
+        """Whether ``post``, as an event names it (`Pressed.post`), is one of its messages, or its draft."""
+        return any(ref == post or ref.startswith(f"{post}/") for ref in self.posts)
+
     @property
     def revised(self) -> bool:
         """Whether a revision waits to be taken."""

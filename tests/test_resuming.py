@@ -459,7 +459,7 @@ async def test_stop_below_a_stray_copy_stops_the_answer(rig: NewRig) -> None:
         answer = doubled(bot)
         await bot.advance(2.9)
         assert answer.screen.texts == ["One", "One two"]
-        bot.platform.tell(Pressed(Conversation("memory", 1), ADA, "stop", f"{answer.ref}/0"), answer)
+        bot.platform.tell(Pressed(Conversation("memory", 1), ADA, "stop", f"{answer.ref}:0"), answer)
         await bot.idle()
 
     assert answer.screen.texts == ["One", f"One two\n\n{STOPPED_MARK}"]
@@ -471,7 +471,7 @@ async def test_stop_below_a_stray_copy_is_for_the_asker(rig: NewRig) -> None:
     async with bot.running():
         answer = doubled(bot)
         await bot.advance(2.9)
-        bot.platform.tell(Pressed(Conversation("memory", 1), BOB, "stop", f"{answer.ref}/0"), answer)
+        bot.platform.tell(Pressed(Conversation("memory", 1), BOB, "stop", f"{answer.ref}:0"), answer)
         await bot.idle()
 
     assert answer.screen.texts == ["One", "One two three four."]
@@ -484,7 +484,7 @@ async def test_stop_below_a_stray_copy_of_a_finished_answer_takes_it_away(rig: N
         answer = doubled(bot)
         await bot.idle()
         assert answer.screen.texts == ["One", "One two three four."]
-        bot.platform.tell(Pressed(Conversation("memory", 1), ADA, "stop", f"{answer.ref}/0"), answer)
+        bot.platform.tell(Pressed(Conversation("memory", 1), ADA, "stop", f"{answer.ref}:0"), answer)
         await bot.idle()
 
     assert answer.screen.texts == [WITHDRAWN, "One two three four."]

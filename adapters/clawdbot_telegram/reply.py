@@ -12,8 +12,8 @@ from clawdbot_telegram.drafts import DraftMode
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn, Renderer, footed
 
-CAPTIONED = "c"
-"""Marks the ref of a file whose caption is the text."""
+CAPTIONED = "*"
+"""Stands in the ref of a file whose caption is the text."""
 
 NO_TEXT = Drawn("", ())
 
@@ -63,8 +63,11 @@ class TelegramReply:
 
     def post(self, ref: str) -> "TelegramPost":
         name, *attached = ref.split("/")
-        message, captioned = int(name.removesuffix(CAPTIONED)), name.endswith(CAPTIONED)
-        return TelegramPost(message, self._calls, self._renderer, captioned=captioned, attached=attached)
+        captioned = CAPTIONED in attached or name.endswith("c")  # which stood there in earlier versions
+        attached = [file for file in attached if file != CAPTIONED]
+        return TelegramPost(
+            int(name.removesuffix("c")), self._calls, self._renderer, captioned=captioned, attached=attached
+        )
 
     @property
     def drafts(self) -> Drafts | None:
@@ -122,7 +125,7 @@ class TelegramPost:
 
     @property
     def ref(self) -> str:
-        return "/".join([f"{self._message}{CAPTIONED if self._captioned else ''}", *self._attached])
+        return "/".join([str(self._message), *([CAPTIONED] if self._captioned else []), *self._attached])
 
     async def edit(self, frame: Frame) -> None:
         drawn = footed(self._renderer.draw(frame.text), frame.footnote)

@@ -31,7 +31,7 @@ from clawdbot.store.records import (
     read_turns,
 )
 from clawdbot.store.revisions import Revisions, bring_back, complete
-from clawdbot.store.spans import IS_IDLE, RESET, ends_with, reset_if_idle
+from clawdbot.store.spans import IS_IDLE, IS_NAMED, RESET, ends_with, reset_if_idle
 
 log = logging.getLogger(__name__)
 
@@ -99,9 +99,9 @@ SELECT * FROM reply WHERE id = (SELECT max(id) FROM (
     SELECT max(id) FROM reply, start WHERE conversation = ?1 AND id >= first_turn / 2 AND finished_at IS NULL
         AND forgotten_at IS NULL))
 """
-_OF_POST = """
+_OF_POST = f"""
 SELECT reply.* FROM reply JOIN post ON post.reply = reply.id
-WHERE post.ref = ? AND platform = ? AND chat = ? AND topic = ?
+WHERE {IS_NAMED.format("?1")} AND platform = ?2 AND chat = ?3 AND topic = ?4
 """
 _POSTS = "SELECT part, ref FROM post WHERE reply = ?"
 _PRIVATE = """

@@ -79,7 +79,7 @@ class PlatformPost(MemoryPost):
 
     @property
     def ref(self) -> str:
-        return f"{self._reply.ref}/{self._part}"
+        return f"{self._reply.ref}:{self._part}"
 
 
 class PlatformReply(MemoryReply):
@@ -89,7 +89,7 @@ class PlatformReply(MemoryReply):
         return PlatformPost(self, await self.show("send", len(self.screen.frames), frame, key))
 
     def post(self, ref: str) -> PlatformPost:
-        return PlatformPost(self, int(ref.rpartition("/")[2]))
+        return PlatformPost(self, int(ref.rpartition(":")[2]))
 
 
 class MemoryPlatform:
