@@ -11,7 +11,7 @@ from PIL import Image
 
 from clawdbot import words
 from clawdbot.attached import Attachment
-from clawdbot.chat import State
+from clawdbot.chat import Conversation, Edited, Message, State
 from clawdbot.config import AnswerSettings, SessionSettings
 from clawdbot.documents import with_files
 from clawdbot.errors import DeliveryError, Gone, Limited, Unreachable, Unsure
@@ -103,6 +103,33 @@ async def test_a_restart_while_a_file_is_loaded_loads_it_again(rig: NewRig) -> N
         await bot.idle()
 
     assert question(bot.requests[0].prompt) == asked("Which is it?", birds="Herons and egrets.")
+
+
+async def test_an_answer_that_is_written_anew_has_the_file(rig: NewRig) -> None:
+    """What it says is kept; a picture is loaded again."""
+    bot = seeing(rig)
+    async with bot.running():
+        answer = bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets.", "a.png": picture()})
+        await bot.idle()
+        bot.platform.press("regenerate", answer)
+        await bot.idle()
+
+    assert len({question(request.prompt) for request in bot.requests}) == 1
+    assert [len(request.images) for request in bot.requests] == [1, 1]
+    assert len(answer.made("fetch")) == 3
+
+
+async def test_an_edited_question_keeps_its_file(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("Waht is it?", files={"birds.txt": b"Herons and egrets."}, id="m1")
+        await bot.idle()
+        where = Conversation("memory", 1, private=True)
+        bot.platform.tell(Edited(Message("m1", where, ADA, "What is it?", bot.clock.now(), version="2")), answer)
+        await bot.idle()
+
+    assert question(bot.requests[-1].prompt) == asked("What is it?", birds="Herons and egrets.")
+    assert len(answer.made("fetch")) == 1
 
 
 # Who waits for it

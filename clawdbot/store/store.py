@@ -164,7 +164,7 @@ class Store:
 
     async def extend(self, reply: int, further: Message, whole: Message) -> None:
         """Make a ``further`` message a part of a question, which has the text and files of ``whole`` by now."""
-        event = (further.conversation.platform, further.id, self._clock.wall())
+        event = (further.conversation.platform, further.event, self._clock.wall())
         question = (whole.text, pack_files(whole.files), reply)
 
         def keep(connection: sqlite3.Connection) -> None:
