@@ -10,6 +10,7 @@ import pytest
 
 from clawdbot.chat import State
 from clawdbot.sessions import LAST_WORDS, Capacity, Refusal, Sessions, survived
+from clawdbot.store import Revision
 from clawdbot.testing.clock import ManualClock
 from clawdbot.ticket import Ticket
 
@@ -301,6 +302,119 @@ async def test_a_stop_in_line_lets_the_others_move_up(sessions: MakeSessions) ->
     await some.idle()
 
     assert order == ["1", "3"]
+
+
+async def test_whoever_is_interrupted_in_line_keeps_the_spot(sessions: MakeSessions) -> None:
+    """A question that is edited while it waits is not sent to the end."""
+    some = sessions()
+    order: list[str] = []
+    go_on = asyncio.Event()
+
+    async def work(own: Ticket) -> None:
+        with some.turn(own) as spot:
+            async with own:
+                await spot.come()
+            for _, taken in own.take_revisions():
+                taken.set_result(True)
+            async with own:
+                await spot.come()
+                order.append(own.message_id)
+                await go_on.wait()
+
+    tickets = [ticket(message_id=number) for number in "123"]
+    for own in tickets:
+        some.start(own, partial(work, own), nothing)
+    await asyncio.sleep(0)
+    taken = tickets[1].revise(Revision())
+    await asyncio.sleep(0)
+    go_on.set()
+    await some.idle()
+
+    assert order == ["1", "2", "3"]
+    assert taken.result()
+
+
+async def test_whoever_steps_out_of_the_line_is_in_nobodys_way(sessions: MakeSessions) -> None:
+    some = sessions()
+    own, other = ticket(message_id="1"), ticket(message_id="2")
+    first, second, third = some.turn(own), some.turn(own), some.turn(other)
+    await first.come()
+    waiting = [asyncio.create_task(spot.come()) for spot in (second, third)]
+    await asyncio.sleep(0)
+    for spot in (first, second):
+        spot.step_out()
+    still = [task.done() for task in waiting]
+    first.leave()
+    await waiting[1]
+
+    assert still == [False, False]
+    third.leave()
+    await asyncio.wait(waiting)
+    assert waiting[0].cancelled()
+
+
+# A revision
+
+
+async def test_a_revision_ends_the_block_from_which_it_can_begin_again() -> None:
+    """Also when it was stopped just before: the later wish counts."""
+    own = ticket()
+    tries: list[bool] = []
+
+    async def work() -> None:
+        for _ in range(2):
+            async with own:
+                tries.append(own.revised)
+                await forever()
+            for _, taken in own.take_revisions():
+                taken.set_result(True)
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    own.stop()
+    taken = own.revise(Revision())
+    await taken
+    await asyncio.sleep(0)
+    written = own.written
+    own.stop()
+    await task
+
+    assert tries == [False, False]
+    assert not written
+    assert own.cut is State.STOPPED
+
+
+async def test_a_revision_ends_a_delivery_which_no_stop_does() -> None:
+    own = ticket()
+    ended: list[str] = []
+
+    async def work() -> None:
+        async with own:
+            ended.append("written")
+        async with own.showing():
+            await forever()
+        ended.append("shown")
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    own.stop()
+    await asyncio.sleep(0)
+    stopped = list(ended)
+    own.revise(Revision())
+    await task
+
+    assert stopped == ["written"]
+    assert ended == ["written", "shown"]
+    assert own.revised
+
+
+async def test_a_revision_that_comes_too_late_is_told_so(sessions: MakeSessions) -> None:
+    some, own = sessions(), ticket()
+    task = some.start(own, nothing, nothing)
+    taken = own.revise(Revision())
+    await task
+
+    assert await taken is False
 
 
 # Faults
