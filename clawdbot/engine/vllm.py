@@ -19,6 +19,7 @@ from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Sampling, Token
 from clawdbot.engine.survey import Survey
 from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.errors import EngineDead, EngineUnavailable, GenerationFailed, PromptTooLong
+from clawdbot.loggers import adopt
 from clawdbot.threads import run_apart
 
 log = logging.getLogger(__name__)
@@ -180,11 +181,7 @@ async def _warm_up(engine: VllmEngine) -> None:
 
 def _import() -> None:
     _import_library()
-    # Their own handlers would write past the bot's log, which keeps secrets out and has one format.
-    for name in ("vllm", "transformers"):
-        library = logging.getLogger(name)
-        library.handlers.clear()
-        library.propagate = True
+    adopt()  # it and what it brings along write to the terminal by themselves; later releases once an engine is made
 
 
 def _import_library() -> None:
@@ -220,6 +217,8 @@ def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.
             llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **completed))
     except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
         raise _unavailable(error, model, on_cpu) from error
+    finally:
+        adopt()
     return VllmEngine(
         llm, tokenizer, _info_of(llm, model, f"vLLM {__version__}", current_platform, _images(llm, tokenizer))
     )

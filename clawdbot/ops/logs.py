@@ -85,7 +85,7 @@ class _Handler(logging.StreamHandler[TextIO]):
 def _formatter(form: Literal["text", "json"], redact: Redactor) -> logging.Formatter:
     render: list[Callable[[WrappedLogger, str, EventDict], Any]]
     if form == "json":
-        render = [TimeStamper("iso"), format_exc_info, JSONRenderer(ensure_ascii=False)]
+        render = [TimeStamper("iso"), format_exc_info, _ordered, JSONRenderer(ensure_ascii=False)]
     else:
         render = [TimeStamper("%Y-%m-%d %H:%M:%S", utc=False), format_exc_info, _text]
     return ProcessorFormatter(
@@ -99,6 +99,12 @@ def _without_leavings(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     for name in ("message", "asctime"):
         event.pop(name, None)
     return event
+
+
+def _ordered(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """What all lines have comes first."""
+    first = ("timestamp", "level", "logger", "event")
+    return {**{name: event[name] for name in first}, **event}
 
 
 def _text(_: WrappedLogger, __: str, event: EventDict) -> str:

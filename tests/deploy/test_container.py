@@ -57,3 +57,17 @@ def test_the_bot_has_time_to_end() -> None:
     (grace,) = re.findall(r"^  stop_grace_period: (\d+)s$", COMPOSE, re.M)
 
     assert float(grace) > SessionSettings().drain + LAST_WORDS + SHUTDOWN
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_it_is_installed_as_make_installs_it(device: str) -> None:
+    """The same packages: those steps run in every `make test`, these wherever an image is built."""
+    start = IMAGE.index(f"AS built-{device}")
+    steps = " ".join(IMAGE[start : IMAGE.index("FROM", start)].split())
+    overrides = ROOT / "constraints" / f"{device}-overrides.txt"
+
+    assert f"--extra {device} " in steps
+    assert f"--constraints constraints/{device}.txt" in steps
+    assert ("--overrides" in steps) is overrides.is_file()
+    # The CPU's torch comes first and alone, from its own index.
+    assert ("'^torch=='" in steps) is (device == "cpu")

@@ -66,7 +66,7 @@ def test_a_line_of_json_is_for_programs() -> None:
     with written("json") as stream:
         library().warning("it happened", extra={"where": "here"})
 
-    line = json.loads(stream.getvalue())
+    assert list(line := json.loads(stream.getvalue()))[:4] == ["timestamp", "level", "logger", "event"]
     assert line.pop("timestamp").endswith("Z")
     assert line == {"event": "it happened", "level": "warning", "logger": "somebody.elses", "where": "here"}
 
