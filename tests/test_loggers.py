@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ import pytest
 from clawdbot.loggers import adopt
 
 
-@pytest.fixture
-def library(capfd: pytest.CaptureFixture[str]) -> Iterator[logging.Logger]:
+@contextmanager
+def library() -> Iterator[logging.Logger]:
     """A library that has a handler of its own, which keeps everything but errors back."""
     logger = logging.getLogger("some.library")
     handler = logging.StreamHandler()
@@ -18,29 +19,30 @@ def library(capfd: pytest.CaptureFixture[str]) -> Iterator[logging.Logger]:
     logger.addHandler(handler)
     logger.propagate = False
     yield logger
-    logger.handlers.clear()
+    logger.removeHandler(handler)
     logger.propagate = True
     logger.setLevel(logging.NOTSET)
 
 
 def test_what_they_say_goes_to_the_log_of_the_process(
-    library: logging.Logger, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """What they kept back stays back."""
     caplog.set_level(logging.DEBUG)
-    adopt()
-    library.info("chatter")
-    library.error("something is wrong")
+    with library() as logger:
+        adopt()
+        logger.info("chatter")
+        logger.error("something is wrong")
 
-    # pytest listens at such a logger and at the root, so it hears everything twice.
-    assert {record.getMessage() for record in caplog.records} == {"something is wrong"}
-    assert library.propagate
+    assert [record.getMessage() for record in caplog.records] == ["something is wrong"]
     assert capfd.readouterr().err == ""
 
 
-def test_what_writes_to_a_file_is_left(library: logging.Logger, tmp_path: Path) -> None:
+def test_what_writes_to_a_file_is_left(tmp_path: Path) -> None:
     file = logging.FileHandler(tmp_path / "log")
-    library.addHandler(file)
-    adopt()
-
-    assert file in library.handlers
+    with library() as logger:
+        logger.addHandler(file)
+        adopt()
+        assert logger.handlers == [file]
+        logger.removeHandler(file)
     file.close()
