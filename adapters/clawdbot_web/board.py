@@ -47,6 +47,7 @@ class Note:
             "state": self.frame.state.value if self.frame else "asked",
             "control": self.control,
             "files": [file.name for file in self.frame.files] if self.frame else [],
+            "footnote": self.frame.footnote if self.frame else "",
         }
 
 

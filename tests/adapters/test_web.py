@@ -147,3 +147,10 @@ async def test_the_oldest_notes_leave_the_board() -> None:
         board.put(note(number))
 
     assert (len(board.notes), board.find("note-0")) == (KEPT, None)
+
+
+def test_a_footnote_stands_beside_the_text() -> None:
+    """The page draws it small; it is no part of the answer."""
+    frame = Frame("A heron.", State.FINAL, footnote="first word 0.24 s")
+    told = Note("1", "0", frame.text, frame).to_map()
+    assert (told["text"], told["footnote"]) == ("A heron.", "first word 0.24 s")

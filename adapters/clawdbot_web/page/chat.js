@@ -52,6 +52,7 @@ function answered(note) {
     const url = `/web/files/${encodeURIComponent(note.ref)}/${number}`;
     parts.push(name.endsWith(".png") ? made("img", { src: url, alt: name }) : made("a", { href: url, download: name }, name));
   });
+  if (note.footnote) parts.push(made("p", { class: "muted" }, note.footnote));
   if (note.control) {
     const button = made("button", { class: "quiet", type: "button" }, LABELS[note.control]);
     button.addEventListener("click", () => post("/web/press", { ref: note.ref, control: note.control }));
