@@ -82,8 +82,11 @@ class Concluding:
         return True
 
     def _footnote(self, draft: Draft, state: State, asked: Asked, live: LiveReply) -> str:
-        """What is known of the latency so far; nothing of an answer that goes on after an interruption."""
-        if not self._footer or state is not State.FINAL or draft.begun:
+        """What is known of the latency so far.
+
+        Nothing of an answer that goes on or is written anew: whoever reads it has not waited since the question came.
+        """
+        if not self._footer or state is not State.FINAL or draft.begun or asked.revised:
             return ""
         return footer(self._timing(draft, state, asked.message, live))
 

@@ -54,6 +54,20 @@ async def test_an_answer_that_was_cut_short_has_none(rig: NewRig) -> None:
     assert [(frame.state, frame.footnote) for frame in answer.screen.frames] == [(State.STOPPED, "")]
 
 
+async def test_an_answer_that_is_written_anew_has_none(rig: NewRig) -> None:
+    """Its question came long ago: the first word would seem to have taken that long."""
+    bot = rig(slow, answers=FOOTED)
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        await bot.idle()
+        await bot.advance(600.0)
+        bot.platform.press("regenerate", answer)
+        await bot.idle()
+
+    assert len(bot.requests) == 2
+    assert [(frame.state, frame.footnote) for frame in answer.screen.frames] == [(State.FINAL, "")]
+
+
 @pytest.mark.parametrize("allowed", PLATFORMS.values(), ids=PLATFORMS)
 @pytest.mark.parametrize("characters", [1900, 1960, 1990, 2000, 4040, 4090, 6000, 60_000])
 async def test_it_fits_below_a_text_of_any_length(rig: NewRig, allowed: Limits, characters: int) -> None:
