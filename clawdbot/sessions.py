@@ -58,11 +58,17 @@ class Spot:
 
     def __init__(self, lock: asyncio.Lock) -> None:
         self._lock = lock
-        self._line: asyncio.Task[bool] | None = None
+        self._line: asyncio.Future[bool] | None = None
+        """Done when the turn has come."""
 
     async def come(self) -> None:
         """Wait for the turn. Whoever is interrupted in that keeps the spot, and may call it again."""
-        if self._line is None:
+        if self._line is None and not self._lock.locked():
+            await self._lock.acquire()
+            self._line = asyncio.get_running_loop().create_future()
+            self._line.set_result(True)
+        elif self._line is None:
+            # A task, which goes on waiting when whoever waits for it is interrupted.
             self._line = asyncio.create_task(self._lock.acquire())
         await asyncio.shield(self._line)
 

@@ -130,6 +130,19 @@ async def test_an_edited_question_is_told() -> None:
         assert event.message.id == f"{sim.channel.id}:{asked.id}"
 
 
+async def test_each_edit_is_an_event_of_its_own() -> None:
+    """Or the third would pass for the first, which was applied already."""
+    async with serving() as (sim, ears):
+        asked = sim.say(sim.channel, "what is a hern?")
+        await ears.question()
+        for number, bird in enumerate(("heron", "egret", "heron"), 1):
+            sim.edit_question(asked, f"<@{sim.bot.id}> what is a {bird}?")
+            await heard(ears, number)
+        versions = [event.message.version for event, _ in ears.heard[1:] if isinstance(event, Edited)]
+        assert len(set(versions)) == 3
+        assert "" not in versions
+
+
 async def test_a_link_preview_is_no_edit() -> None:
     """Discord sends an update of the message for every preview that it found."""
     async with serving() as (sim, ears):

@@ -151,6 +151,7 @@ def test_an_edit_carries_the_new_text_and_the_old_id() -> None:
     assert isinstance(found[0], Edited)
     message = found[0].message
     assert (message.id, message.text, message.sent_at) == ("7:5", "what bird?", 1_700_000_060.0)
+    assert message.version == "1", "the number of the update, which is the same when it is delivered again"
 
 
 def keyboard(*controls: str) -> dict[str, Any]:

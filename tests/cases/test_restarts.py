@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from clawdbot import words
-from clawdbot.testing.engine import Script
+from clawdbot.testing.engine import INFO, Script
 from clawdbot.testing.memory import limits
 from clawdbot.testing.rig import ADA, BOB, Rig, slow
 from clawdbot_telegram.render import Renderer
@@ -56,6 +56,28 @@ async def test_a_crash_between_any_two_steps_of_the_loop_loses_nothing(rig: NewR
         await bot.idle()
 
     assert is_settled(reply.screen.texts)
+
+
+@pytest.mark.parametrize("steps", range(0, 60, 4))
+async def test_a_crash_between_any_two_steps_of_another_answer_loses_nothing(rig: NewRig, steps: int) -> None:
+    """Its reader has the former answer, the new one, or a beginning of it with a mark; the history has the same."""
+    answers = iter(("Old.", "New one.", "Newer one."))
+    bot = rig(lambda request: Script([f"{word} " for word in next(answers).split()]))
+    async with bot.running():
+        reply = bot.platform.say("Count")
+        await bot.idle()
+        bot.platform.press("regenerate", reply)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+    async with bot.running():
+        await bot.idle()
+        history = await bot.app.store.history("memory:1:0", INFO.model)
+        left = await bot.app.store.unfinished()
+
+    (shown,) = reply.screen.texts
+    assert shown.removesuffix(f"\n\n{words.INTERRUPTED_MARK}") in ("Old.", "New", "New one.", "Newer one.")
+    assert shown.startswith(history[1].text.strip())
+    assert left == []
 
 
 async def test_crash_after_crash_ends_with_one_answer(rig: NewRig) -> None:
