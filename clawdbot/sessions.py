@@ -58,7 +58,7 @@ class Spot:
 
     def __init__(self, lock: asyncio.Lock) -> None:
         self._lock = lock
-        self._line: asyncio.Future[bool] | None = None
+        self._line: asyncio.Future[Literal[True]] | None = None
         """Done when the turn has come."""
 
     async def come(self) -> None:
