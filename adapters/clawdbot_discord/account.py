@@ -29,7 +29,7 @@ async def account(settings: DiscordSettings, patience: float = 5.0) -> Account:
             _look(answer)
             return _account(await answer.json())
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-        raise Unreachable(f"there is no connection to {url} ({error})") from error
+        raise Unreachable(f"{url} cannot be reached ({error})") from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise Unsure(f"{url} does not answer") from error
     except (ValueError, TypeError, LookupError) as error:

@@ -4,6 +4,8 @@ import json
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from clawdbot.config import AdapterTable, OpsSettings, Settings
@@ -60,6 +62,16 @@ def test_what_is_none_is_left(text: str) -> None:
 
 def test_a_secret_that_begins_like_another_is_hidden_whole() -> None:
     assert Redactor(["secret-one", "secret-one-and-more"])("secret-one-and-more") == HIDDEN
+
+
+@given(
+    secret=st.from_regex(r"[A-Za-z0-9_.:-]{8,60}", fullmatch=True),
+    before=st.text(),
+    between=st.text(),
+    after=st.text(),
+)
+def test_wherever_a_secret_stands_it_is_hidden(secret: str, before: str, between: str, after: str) -> None:
+    assert secret not in Redactor([secret])(f"{before}{secret}{between}{secret}{after}")
 
 
 def test_all_that_settings_and_environment_hold_are_known() -> None:
