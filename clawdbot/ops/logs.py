@@ -35,7 +35,7 @@ def logged(
 
     An error that nobody foresaw is written, too, and ends the process (`SystemExit`): Python would print it as it is.
     """
-    handler = _Handler(stream or sys.stderr, redact)
+    handler = _Handler(stream or sys.stderr)
     handler.setFormatter(_formatter(form, redact))
     root = logging.getLogger()
     before = {logger: logger.level for logger in (root, *map(logging.getLogger, CHATTY))}
@@ -66,10 +66,6 @@ def set_level(level: Level) -> None:
 
 class _Handler(logging.StreamHandler[TextIO]):
     """What cannot be written is told without its parts, which the standard library would print as they are."""
-
-    def __init__(self, stream: TextIO, redact: Redactor) -> None:
-        super().__init__(stream)
-        self._redact = redact
 
     def handleError(self, record: logging.LogRecord) -> None:
         kind = sys.exc_info()[0]
@@ -132,7 +128,8 @@ def _uncaught() -> Iterator[None]:
     """What would be printed because nobody can catch it is written through the log instead."""
 
     def of_thread(told: threading.ExceptHookArgs) -> None:
-        log.error("a thread ended with an error", exc_info=told.exc_value)
+        if not isinstance(told.exc_value, SystemExit):  # its way of ending
+            log.error("a thread ended with an error", exc_info=told.exc_value)
 
     def of_destructor(told: "sys.UnraisableHookArgs") -> None:
         log.error("an error that could not be raised", exc_info=told.exc_value)

@@ -9,6 +9,7 @@ import psutil
 
 from clawdbot.access import NOBODY
 from clawdbot.config import EngineSettings, Settings
+from clawdbot.engine.arguments import DEFAULTS_CUDA
 from clawdbot.engine.survey import package, survey
 from clawdbot.errors import StoreError
 from clawdbot.ops.doctor import database, install, leftovers, machine, openness, platforms
@@ -90,7 +91,8 @@ def _memory(
     if not gpus:
         return machine.memory(about, need, psutil.virtual_memory().available, "memory")
     used = gpus[: int(engine.args.get("tensor_parallel_size", 1))]
-    return machine.memory(about, need, sum(gpu.memory_total - gpu.memory_used for gpu in used), "GPU memory")
+    share = float(engine.args.get("gpu_memory_utilization", DEFAULTS_CUDA["gpu_memory_utilization"]))
+    return machine.gpu_memory(about, need, used, share)
 
 
 def _facts(path: Path, now: float) -> Facts:

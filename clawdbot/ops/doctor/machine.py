@@ -100,5 +100,15 @@ def memory(about: str, need: Need, available: int, what: str) -> Finding:
     return ok(about, f"{told}.")
 
 
+def gpu_memory(about: str, need: Need, gpus: Sequence[Gpu], share: float) -> Finding:
+    """Whether the ``share`` of each GPU's memory that vLLM takes (`gpu_memory_utilization`) is free, and enough."""
+    for gpu in gpus:
+        wanted, free = int(share * gpu.memory_total), gpu.memory_total - gpu.memory_used
+        if free < wanted:
+            told = f"vLLM takes {share:.0%} of {gpu.name}, {_gib(wanted)}, and only {_gib(free)} are free."
+            return fail(about, told, "End what else uses it, or lower gpu_memory_utilization in [engine.args].")
+    return memory(about, need, sum(int(share * gpu.memory_total) for gpu in gpus), "GPU memory")
+
+
 def _gib(size: int) -> str:
     return f"{size / GIB:.1f} GiB"

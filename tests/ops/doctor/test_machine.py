@@ -14,7 +14,7 @@ from clawdbot.config import EngineSettings
 from clawdbot.engine.process import PARENT
 from clawdbot.ops.doctor.finding import Level
 from clawdbot.ops.doctor.leftovers import Running, leftovers, running
-from clawdbot.ops.doctor.machine import GIB, Cpu, Need, device, memory, need_of, read_cpu
+from clawdbot.ops.doctor.machine import GIB, Cpu, Need, device, gpu_memory, memory, need_of, read_cpu
 from clawdbot.ops.gauges import Gpu
 
 GPU = Gpu("NVIDIA H200", 0.0, 2 * GIB, 140 * GIB)
@@ -62,6 +62,24 @@ def test_the_model_finds_room(weights: int | None, level: Level) -> None:
 
     assert found.level is level
     assert "9.0 GiB of memory" in found.text
+
+
+@pytest.mark.parametrize(
+    ("weights", "used", "level", "words"),
+    [
+        (100 * GIB, 2 * GIB, Level.OK, "126.0 GiB of GPU memory"),
+        (100 * GIB, 20 * GIB, Level.FAIL, "only 120.0 GiB are free"),
+        (130 * GIB, 2 * GIB, Level.FAIL, "needs about 131.0 GiB"),
+    ],
+    ids=["fits", "somebody else's", "too big"],
+)
+def test_a_gpu_has_the_share_that_vllm_takes(weights: int, used: int, level: Level, words: str) -> None:
+    """Of what is free it would not take a byte more, and it refuses to start with less."""
+    gpu = Gpu("NVIDIA H200", 0.0, used, 140 * GIB)
+
+    found = gpu_memory("memory", Need(weights, GIB), [gpu], 0.9)
+    assert found.level is level
+    assert words in found.text
 
 
 def test_weights_grow_where_they_are_loaded_in_a_wider_type() -> None:
