@@ -86,7 +86,7 @@ class Warming:
             made = await style.compose(engine, [], "")
             # The cache keeps whole blocks alone; a system prompt that fills none gains nothing.
             opening = made.tokens[: made.beginning - made.beginning % engine.info.cache_block]
-            if opening and await self._read(engine, "the opening", opening):
+            if opening and await self._read(engine, "", opening):
                 self._reuse.share(engine, opening)
         except EngineError as error:
             log.info("the system prompt was not read ahead: %s", error)
@@ -111,17 +111,19 @@ class Warming:
             return True  # the engine reads this very history for an answer that is on its way
         return self._reuse.uncached(engine, conversation, beginning) < WORTHWHILE
 
-    async def _read(self, engine: Engine, name: str, tokens: list[int]) -> bool:
-        """Whether the engine has read them to the end."""
-        begun = self._clock.now()
-        whole = await self._admission.in_spare_time(lambda: read(engine, f"ahead/{name}/{begun:.6f}", tokens))
-        log.debug("%s: %d tokens read ahead%s", name, len(tokens), "" if whole else ", not to the end")
+    async def _read(self, engine: Engine, conversation: str, tokens: list[int]) -> bool:
+        """Whether the engine has read them to the end. They are of ``conversation``, or of all when that is ""."""
+        name = f"ahead/{conversation}/{self._clock.now():.6f}"
+        whole = await self._admission.in_spare_time(lambda: read(engine, name, tokens, conversation))
+        of = conversation or "the opening"
+        log.debug("%s: %d tokens read ahead%s", of, len(tokens), "" if whole else ", not to the end")
         return whole
 
 
-async def read(engine: Engine, name: str, tokens: list[int]) -> None:
-    """Let ``engine`` read a prompt and forget the one token that it has to write; ``name`` is the request's id.
+async def read(engine: Engine, name: str, tokens: list[int], conversation: str = "") -> None:
+    """Let ``engine`` read a prompt and forget the one token that it has to write.
 
-    Raises what `Engine.generate` raises.
+    ``name`` is the request's id, ``conversation`` as in `Request`. Raises what `Engine.generate` raises.
     """
-    await exhaust(engine, Request(name, tokens, Sampling(max_tokens=1, temperature=0.0)))
+    shortest = Sampling(max_tokens=1, temperature=0.0)
+    await exhaust(engine, Request(name, tokens, shortest, conversation=conversation))

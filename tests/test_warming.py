@@ -221,6 +221,7 @@ async def test_a_forgotten_conversation_is_read_when_somebody_types(rig: NewRig)
     assert asked(bot)[-1].prompt[: len(read.prompt)] == read.prompt
     assert len(asked(bot)[-1].prompt) - len(read.prompt) == len("And storks?") + 3
     assert read.sampling.max_tokens == 1
+    assert read.conversation == asked(bot)[-1].conversation != ""
 
 
 async def test_what_the_engine_has_read_lately_is_not_read_again(rig: NewRig) -> None:
