@@ -95,6 +95,20 @@ def test_the_report_shows_gpus_where_there_are_some() -> None:
     assert "**GPU:** 2 × NVIDIA H200, 50% busy, 140.0 of 280.0 GiB" in two
 
 
+def test_the_report_says_nothing_of_what_a_server_does_not_tell() -> None:
+    """An engine elsewhere: how it cuts its steps, and when it began to read."""
+    elsewhere = replace(INFO, device="2 servers", chunked_prefill=None, long_prefill=None)
+    untold = replace(ANSWER, queued=None, scheduled=None)
+    text = report([untold], [untold], elsewhere, IDLE)
+    assert "· 2 servers ·" in text
+    assert "128 tokens a step · context 2,048" in text
+    assert "chunked prefill" not in text
+    assert "long prompts" not in text
+    rows = {row[:15].strip(): row[15:].split() for row in text.splitlines()}
+    assert rows["→ queued"] == rows["→ prefill"] == ["-", "-", "-"]
+    assert "-" not in rows["→ first token"]
+
+
 def test_the_report_works_before_the_first_answer() -> None:
     """And while the engine still loads."""
     text = report([], [], None, IDLE)

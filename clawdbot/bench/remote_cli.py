@@ -41,7 +41,7 @@ def remote(
         for name, one in (("in this process", found.local), ("on a server", found.remote), ("added", found.added))
     ]
     more = milliseconds(found.remote.p50 - found.local.p50)
-    title = f"{pairs} pairs: the server's median is {more} ms later"
+    title = f"{pairs} pairs: the server's median is {more} ms later, {milliseconds(found.added.p50)} in a pair"
     report.show(title, ("ms", "p50", "p95", "p99", "max"), rows)
 
 

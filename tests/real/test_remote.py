@@ -40,7 +40,7 @@ AMPLE = 20.0
 """Seconds that a first word may take on a busy machine."""
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def servers() -> AsyncIterator[list[Served]]:
     """Both are there at the same time; the test that kills one of them comes last."""
     model = models.resolve("demo")
