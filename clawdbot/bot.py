@@ -206,10 +206,10 @@ class Bot:
                 return
             self._intake.tell("question", message)
             if not self._sessions.closing:  # or it is left to the next start
+                self._sessions.make_way(ticket)
                 await self._answering.answer(Asked(kept.reply, kept.question.message, reply, ticket))
 
         # Its place is taken before the first wait, so that a burst meets the limits as they are.
-        self._sessions.make_way(ticket.conversation, ticket.asker)
         self._sessions.start(ticket, answer, partial(self._notices.apologise, message, reply))
         await durable.wait()
 

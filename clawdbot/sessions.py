@@ -147,10 +147,11 @@ class Sessions:
             return Refusal("full", unwritten - self._capacity.concurrent)
         return None
 
-    def make_way(self, conversation: str, asker: int) -> None:
-        """Stop the answer that a new question of ``asker`` in ``conversation`` interrupts, if there is one."""
-        if (ticket := self._in_the_way(conversation, asker)) is not None:
-            ticket.stop()
+    def make_way(self, ticket: Ticket) -> None:
+        """Stop the answer that a question interrupts, if there is one."""
+        first = self._in_the_way(ticket.conversation, ticket.asker)
+        if first is not None and first is not ticket:
+            first.stop()
 
     def _in_the_way(self, conversation: str, asker: int) -> Ticket | None:
         """The answer that is being written there, if questions interrupt and it is for ``asker``."""

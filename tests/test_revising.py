@@ -804,6 +804,17 @@ async def test_a_second_question_of_somebody_else_waits(rig: NewRig) -> None:
     assert (first.screen.texts, second.screen.texts) == (["One two three four."], ["One two three four."])
 
 
+async def test_a_question_that_is_delivered_again_does_not_interrupt_its_own_answer(rig: NewRig) -> None:
+    bot = rig(slow, sessions=SessionSettings(busy="interrupt"))
+    async with bot.running():
+        answer = bot.platform.say("Count", id="same")
+        await bot.advance(1.5)
+        bot.platform.say("Count", id="same")
+        await bot.idle()
+
+    assert answer.screen.texts == ["One two three four."]
+
+
 async def test_who_interrupts_needs_no_place_in_line(rig: NewRig) -> None:
     """The one that is interrupted makes room, where nothing else may wait."""
     bot = rig(slow, sessions=SessionSettings(busy="interrupt", queue=0))
