@@ -87,7 +87,7 @@ class Revising:
     async def regenerate(self, event: Pressed, reply: Reply, *, admin: bool) -> None:
         """Write the answer anew that has the message ``event.post``, if whoever asks for it may.
 
-        ``reply`` is for what has to be said to them alone. While the answer is under way it does nothing.
+        ``reply`` is for what has to be said to them alone. While it is being written that does nothing.
         """
         found = await self._store.of_post(event.conversation, event.post)
         if found is None:
@@ -135,8 +135,10 @@ class Revising:
         return "" if refusal is None else self._intake.why(refusal)
 
     def _is_under_way(self, found: Unfinished) -> bool:
+        """Whether its answer is being written; one whose last frame is just shown may begin again."""
         asked = found.question.message
-        return self._sessions.answering(asked.conversation.platform, asked.id) is not None
+        ticket = self._sessions.answering(asked.conversation.platform, asked.id)
+        return ticket is not None and not ticket.written
 
     async def _apply(self, question: Message, revision: Revision, reply: Reply) -> None:
         """Let the answer to a stored question begin again, wherever it is; returns when that is durable.
