@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 
@@ -151,6 +152,15 @@ async def test_the_key_goes_to_the_servers_and_into_no_log(caplog: pytest.LogCap
 
     assert sim.headers[-1]["Authorization"] == f"Bearer {KEY}"
     assert KEY not in caplog.text + repr(failed.value) + repr(failed.value.__cause__)
+
+
+async def test_a_long_prompt_does_not_hold_up_the_loop() -> None:
+    """Processor time of its thread alone, which is the simulated server's, too; about 4 ms on two cores."""
+    async with served(context=20_000) as (sim,), remote(sim) as engine:
+        begun = time.thread_time()
+        await chunks_of(engine, prompt="x" * 12_000)
+
+        assert time.thread_time() - begun < 0.05
 
 
 # Before the first token
