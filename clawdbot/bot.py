@@ -21,6 +21,7 @@ from clawdbot.chat import (
     Edited,
     Event,
     Message,
+    Migrated,
     Person,
     Pressed,
     Reply,
@@ -111,6 +112,8 @@ class Bot:
                 self._press(event, reply)
             case Deleted():
                 self._stop_answer_to(event.conversation.place, event.message_id)
+            case Migrated():
+                return asyncio.shield(self._sessions.spawn(partial(self._move, event)))
             case Typing():
                 if self._gate.decide(event.by, event.conversation).allowed:
                     self._warming.expect(event.conversation.key)
@@ -264,6 +267,19 @@ class Bot:
             _stop_first(growing, event.by, admin=admin)
         else:
             await self._notices.withdraw(event, reply)
+
+    async def _move(self, event: Migrated) -> None:
+        """Let the conversations of a chat go on where it is now; an answer under way finds its way there by itself."""
+        old, new = event.conversation, event.to
+        if self._taking:  # what was said before is to be in the store, or it would stay behind
+            await asyncio.wait([*self._taking.values()])
+        for ticket in self._sessions.at(old.place):
+            ticket.place = new.place
+        await self._store.move(old, new)
+        await self._commands.move(old.place, new.place)
+        log.warning(
+            "the %s chat %d is %d now: settings that name it have to be changed", old.platform, old.chat, new.chat
+        )
 
     def _stop_answer_to(self, place: str, message_id: str) -> None:
         for ticket in self._sessions.at(place):

@@ -149,7 +149,16 @@ class Typing:
     by: Person
 
 
-Event = Message | Edited | Deleted | Pressed | Typing
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """A chat has another number from now on: it is one chat for people, and all that is known of it goes along."""
+
+    conversation: Conversation
+    """Where it was; whose it is plays no part."""
+    to: Conversation
+
+
+Event = Message | Edited | Deleted | Pressed | Typing | Migrated
 
 
 class State(StrEnum):

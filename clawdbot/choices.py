@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 
+from clawdbot.chat import place_of
 from clawdbot.store import ChoiceBook
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,16 @@ class Choice:
     def find(self, name: str) -> str | None:
         """The name that is meant, in capitals or not; None when there is none such."""
         return next((known for known in self.options if known.casefold() == name.casefold()), None)
+
+    async def move(self, place: str, to: str) -> None:
+        """Let the conversations of a place (`Conversation.place`) keep what they have at another one.
+
+        Raises `StoreError`.
+        """
+        for conversation, name in [*self._chosen.items()]:
+            if place_of(conversation) == place:
+                await self.choose(f"{to}{conversation.removeprefix(place)}", name)
+                await self.choose(conversation, self._default)
 
     async def choose(self, conversation: str, name: str) -> None:
         """Let ``conversation`` have the one called ``name``, one of the options. Raises `StoreError`."""

@@ -138,6 +138,11 @@ class Commands:
         size = await measured(key, self._store, self._host, self._styles.of(key))
         return Said(usage(used, quota, size), private=True)
 
+    async def move(self, place: str, to: str) -> None:
+        """Let what was chosen at one place hold at another one. Raises `StoreError`."""
+        for choice in self._choices.values():
+            await choice.move(place, to)
+
     async def _choose(self, choice: Choice, message: Message, *, admin: bool) -> Said:
         where, wanted = message.conversation, argument(message.text)
         if not wanted:

@@ -17,6 +17,7 @@ ClawdBotError
      +- Unsure               it may have had its effect: time-out, connection lost after the request was written
      +- Rejected             this content will never be taken
      +- Gone                 the message or chat no longer exists
+     +- Moved                the chat has another number now, by which its messages are not known
      +- Forbidden            the bot may not write there: blocked, removed, no permission
 
 Foreign exceptions are translated into these once, in the module that calls the foreign library.
@@ -126,6 +127,17 @@ class Rejected(DeliveryError):
 
 class Gone(DeliveryError):
     """The message or the chat does not exist any more."""
+
+
+class Moved(DeliveryError):
+    """The chat is another one now, ``to``, in which nothing of the answer is; the call had no effect.
+
+    Another try goes there: a send at once, an edited message has to be sent again.
+    """
+
+    def __init__(self, to: int) -> None:
+        self.to = to
+        super().__init__(f"The chat has the number {to} now.")
 
 
 class Forbidden(DeliveryError):

@@ -13,7 +13,7 @@ from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 from telegram.ext import Updater
 from telegram.request import HTTPXRequest
 
-from clawdbot.chat import Event, Message, Receive
+from clawdbot.chat import Event, Message, Migrated, Receive
 from clawdbot.clock import Clock, SystemClock, until
 from clawdbot.errors import AdapterError, Unauthorized, Unreachable
 from clawdbot_telegram.calls import Calls
@@ -22,6 +22,7 @@ from clawdbot_telegram.controls import SAID, SAID_OF_OTHERS
 from clawdbot_telegram.drafts import DraftMode
 from clawdbot_telegram.errands import Errands, offer_menus
 from clawdbot_telegram.media import Albums
+from clawdbot_telegram.moves import Moves
 from clawdbot_telegram.pastes import Pastes
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.polling import Inbox, PollRequest
@@ -54,6 +55,7 @@ class TelegramAdapter:
         """How updates come in, while the bot is connected."""
         self._errands = Errands(self._clock)
         self._closed = Closed()
+        self._moves = Moves()
         self._pastes = Pastes(settings.paste_from)
         self._draft_mode = DraftMode(settings)
         self._albums = Albums()
@@ -87,8 +89,8 @@ class TelegramAdapter:
         settings = self._settings
         return TelegramReply(
             place,
-            Calls(place, self._connected, self._closed),
-            settings.limits(place.chat, self._renderer),
+            Calls(place, self._connected, self._closed, self._moves),
+            settings.limits(self._moves.now(place).chat, self._renderer),
             self._renderer,
             settings.caption_limit,
             self._draft_mode,
@@ -170,6 +172,8 @@ class TelegramAdapter:
         found = heard(update, bot.bot, received_at, self._albums, self._pastes)
         if found:
             self._closed.open(found[1])
+        if found and isinstance(found[0], Migrated):
+            self._moves.note(found[0].conversation.chat, found[0].to.chat)
         if found and isinstance(found[0], Message) and found[0].album:
             self._albums.add(found[0].album)
         durable = receive(found[0], self._reply(found[1])) if found else None

@@ -10,8 +10,9 @@ from telegram.constants import ChatAction
 from telegram.error import BadRequest
 
 from clawdbot.chat import File
-from clawdbot.errors import Forbidden, Unsure
+from clawdbot.errors import Forbidden, Moved, Unsure
 from clawdbot_telegram.closed import Closed
+from clawdbot_telegram.moves import Moves
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn
 from clawdbot_telegram.translate import translated
@@ -25,13 +26,28 @@ class Calls:
     """Each method is one call, a second one only where Telegram refuses the entities of a text and takes it plain.
 
     ``bot`` gives the connected bot or raises `Unreachable`. All raise `DeliveryError`: `Forbidden` without a call where
-    a text was refused, until ``closed`` is told otherwise.
+    a text was refused, until ``closed`` is told otherwise; `Moved` where the group is another one now, which ``moves``
+    is told: the next call goes there.
     """
 
-    def __init__(self, place: Place, bot: Callable[[], Bot], closed: Closed) -> None:
-        self._place = place
+    def __init__(self, place: Place, bot: Callable[[], Bot], closed: Closed, moves: Moves) -> None:
+        self._asked = place
         self._bot = bot
         self._closed = closed
+        self._moves = moves
+
+    @property
+    def chat(self) -> int:
+        """The number of the chat that is called."""
+        return self._place.chat
+
+    @property
+    def _place(self) -> Place:
+        return self._moves.now(self._asked)
+
+    def follow(self, chat: int) -> None:
+        """Call ``chat`` from now on: it is what the group has become."""
+        self._moves.note(self._asked.chat, chat)
 
     async def typing(self) -> None:
         """Show "typing" for about 5 s."""
@@ -90,7 +106,7 @@ class Calls:
             return message.message_id
 
         self._closed.check(self._place)
-        with translated():
+        with self._following():
             return await _styled(caption, call)
 
     async def edit_text(self, message: int, drawn: Drawn, buttons: InlineKeyboardMarkup | None) -> None:
@@ -137,10 +153,19 @@ class Calls:
                 raise Unsure(f"Telegram did not send a file within {seconds:g} s.") from error
 
     @contextmanager
+    def _following(self) -> Iterator[None]:
+        try:
+            with translated():
+                yield
+        except Moved as moved:
+            self.follow(moved.to)
+            raise
+
+    @contextmanager
     def _remembering(self) -> Iterator[None]:
         self._closed.check(self._place)
         try:
-            with translated():
+            with self._following():
                 yield
         except Forbidden as refusal:
             self._closed.close(self._place, str(refusal))

@@ -5,7 +5,7 @@ from zlib import crc32
 
 from clawdbot.attached import Attachment
 from clawdbot.chat import Drafts, File, Frame, Limits
-from clawdbot.errors import Rejected
+from clawdbot.errors import Moved, Rejected
 from clawdbot_telegram.calls import Calls, is_picture
 from clawdbot_telegram.controls import controls
 from clawdbot_telegram.drafts import DraftMode
@@ -14,6 +14,9 @@ from clawdbot_telegram.render import Drawn, Renderer, footed
 
 CAPTIONED = "*"
 """Stands in the ref of a file whose caption is the text."""
+
+MOVED = "@"
+"""Stands in the ref before the number of the chat, where that is not the reply's own."""
 
 NO_TEXT = Drawn("", ())
 
@@ -62,12 +65,12 @@ class TelegramReply:
         return post
 
     def post(self, ref: str) -> "TelegramPost":
-        name, *attached = ref.split("/")
-        captioned = CAPTIONED in attached or name.endswith("c")  # which stood there in earlier versions
-        attached = [file for file in attached if file != CAPTIONED]
-        return TelegramPost(
-            int(name.removesuffix("c")), self._calls, self._renderer, captioned=captioned, attached=attached
-        )
+        name, *others = ref.split("/")
+        captioned = CAPTIONED in others or name.endswith("c")  # which stood there in earlier versions
+        chat = next((int(other[1:]) for other in others if other.startswith(MOVED)), self._place.chat)
+        self._calls.follow(chat)
+        attached = [other for other in others if other != CAPTIONED and not other.startswith(MOVED)]
+        return self._post(int(name.removesuffix("c")), chat, captioned=captioned, attached=attached)
 
     @property
     def drafts(self) -> Drafts | None:
@@ -97,15 +100,24 @@ class TelegramReply:
         file = frame.files[0] if frame.files else None
         if file and (not drawn.text or (is_picture(file) and drawn.units <= self._caption_limit)):
             message = await self._calls.send_file(file, drawn, controls(frame))
-            return TelegramPost(message, self._calls, self._renderer, captioned=True, attached=[mark_of(file)])
+            return self._post(message, self._calls.chat, captioned=True, attached=[mark_of(file)])
         message = await self._calls.send_text(visible(drawn), controls(frame))
-        return TelegramPost(message, self._calls, self._renderer)
+        return self._post(message, self._calls.chat)
+
+    def _post(
+        self, message: int, chat: int, *, captioned: bool = False, attached: Sequence[str] = ()
+    ) -> "TelegramPost":
+        moved = chat != self._place.chat
+        return TelegramPost(
+            message, self._calls, self._renderer, chat=chat, moved=moved, captioned=captioned, attached=attached
+        )
 
 
 class TelegramPost:
     """A `Post`: one message of the bot's. ``captioned``: its text is a caption; ``attached``: the files it has.
 
-    Both are in its ref: files are messages of their own, which an edit after a restart would else post again.
+    Both are in its ref: files are messages of their own, which an edit after a restart would else post again. So is
+    ``chat`` if it has ``moved`` since the question was asked.
     """
 
     def __init__(
@@ -114,10 +126,14 @@ class TelegramPost:
         calls: Calls,
         renderer: Renderer,
         *,
+        chat: int,
+        moved: bool = False,
         captioned: bool = False,
         attached: Sequence[str] = (),
     ) -> None:
         self._message = message
+        self._chat = chat
+        self._moved = moved
         self._calls = calls
         self._renderer = renderer
         self._captioned = captioned
@@ -125,9 +141,12 @@ class TelegramPost:
 
     @property
     def ref(self) -> str:
-        return "/".join([str(self._message), *([CAPTIONED] if self._captioned else []), *self._attached])
+        moved = [f"{MOVED}{self._chat}"] if self._moved else []
+        return "/".join([str(self._message), *moved, *([CAPTIONED] if self._captioned else []), *self._attached])
 
     async def edit(self, frame: Frame) -> None:
+        if self._chat != self._calls.chat:
+            raise Moved(self._calls.chat)
         drawn = footed(self._renderer.draw(frame.text), frame.footnote)
         if self._captioned:
             await self._calls.edit_caption(self._message, drawn, controls(frame))

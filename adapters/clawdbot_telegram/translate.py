@@ -18,7 +18,7 @@ from telegram.error import (
 )
 from telegram.error import Forbidden as TelegramForbidden
 
-from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
+from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Moved, Rejected, Unreachable, Unsure
 
 GONE = ("not found", "message_id_invalid", "message can't be edited", "topic_deleted", "group chat was upgraded")
 FORBIDDEN = ("not enough rights", "have no rights", "chat_write_forbidden", "topic_closed", "administrator rights")
@@ -43,7 +43,7 @@ def delivery_error(error: TelegramError) -> DeliveryError:
         case TelegramForbidden():
             return Forbidden(error.message)
         case ChatMigrated():
-            return Gone(error.message)
+            return Moved(error.new_chat_id)
         case BadRequest():
             return _refused(error.message)
         case EndPointNotFound():

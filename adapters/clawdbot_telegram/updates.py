@@ -36,7 +36,11 @@ def understood(
     if update.callback_query:
         return _pressed(update.callback_query)
     if update.message:
-        return _piece(update.message, received_at, pastes) or _message(update.message, me, received_at, albums, pastes)
+        return (
+            _migrated(update.message)
+            or _piece(update.message, received_at, pastes)
+            or _message(update.message, me, received_at, albums, pastes)
+        )
     if update.edited_message:
         found = _message(update.edited_message, me, received_at, albums, pastes)
         return found and (chat.Edited(replace(found[0], version=str(update.update_id))), found[1])
@@ -109,6 +113,15 @@ def _has_button(shown: MaybeInaccessibleMessage, data: str) -> bool:
         return data != "stop"
     rows = shown.reply_markup.inline_keyboard if shown.reply_markup else ()
     return any(button.callback_data == data for row in rows for button in row)
+
+
+def _migrated(message: Message) -> tuple[chat.Migrated, Place] | None:
+    """A group has become a supergroup: told in the old one and in the new one, in any order."""
+    old = message.migrate_from_chat_id or (message.chat.id if message.migrate_to_chat_id else None)
+    if old is None:
+        return None
+    place = Place(message.migrate_to_chat_id or message.chat.id)
+    return chat.Migrated(_conversation(Place(old)), _conversation(place)), place
 
 
 def _stopped(stopped: dict[str, Any]) -> tuple[chat.Pressed, Place]:

@@ -18,7 +18,7 @@ from clawdbot.delivery.outbox import Journal, NoJournal
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.delivery.parts import Parts
 from clawdbot.delivery.typing import show_typing
-from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
+from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Moved, Rejected, Unreachable, Unsure
 from clawdbot.observed import Shown
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ PATIENCE = 15.0
 MOST_PARTS = 8
 
 # Failures of a call that is worth repeating.
-PASSING = (Limited, Unreachable, Unsure)
+PASSING = (Limited, Unreachable, Unsure, Moved)
 
 _backoff = wait_exponential(multiplier=0.5, max=30.0) + wait_random(0.0, 0.5)
 

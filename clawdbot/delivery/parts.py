@@ -14,7 +14,7 @@ from clawdbot.delivery.calls import told
 from clawdbot.delivery.outbox import Journal
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.delivery.preview import Preview
-from clawdbot.errors import DeliveryError, Gone, Limited, StoreError, Unsure
+from clawdbot.errors import DeliveryError, Gone, Limited, Moved, StoreError, Unsure
 
 log = logging.getLogger(__name__)
 
@@ -212,6 +212,13 @@ class Parts:
                 self.ambiguous_sends += 1
                 part.doubtful = (*part.doubtful, frame)
             return
+        if isinstance(error, Moved):
+            # What was shown is looked at again from the first message on, so that they come in order.
+            for each in self._parts:
+                each.shown = None
+            if part.post is not None:
+                part.post = None
+                return
         part.gone = isinstance(error, Gone)
         wait = error.retry_after if isinstance(error, Limited) else 0.0
         if part.post is None and not part.doubtful:

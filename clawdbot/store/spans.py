@@ -20,7 +20,7 @@ ON CONFLICT (key) DO UPDATE SET first_turn = excluded.first_turn
 IS_NAMED = "(post.ref = {0} OR post.ref > {0} || '/' AND post.ref < {0} || '0')"  # "0" comes after "/"
 """That the message of a row of ``post`` is the one that an event names: a range, for which there is an index."""
 _ENDS_WITH = f"""
-SELECT 1 FROM reply JOIN post ON post.reply = reply.id
+SELECT 1 FROM post CROSS JOIN reply ON post.reply = reply.id
 WHERE {IS_NAMED.format("?2")} AND conversation = ?1 AND (finished_at IS NULL OR answer <> '')
       AND id >= coalesce((SELECT first_turn / 2 FROM conversation WHERE key = ?1), 0) AND forgotten_at IS NULL
       AND NOT EXISTS (SELECT 1 FROM reply AS later WHERE later.conversation = ?1 AND later.id > reply.id

@@ -13,6 +13,7 @@ from clawdbot.latency import Timing
 from clawdbot.store.access import AccessBook
 from clawdbot.store.choices import ChoiceBook
 from clawdbot.store.database import Database
+from clawdbot.store.moving import move
 from clawdbot.store.records import (
     ASKED,
     Answer,
@@ -70,16 +71,19 @@ _FAIL = """
 UPDATE reply SET state = ?, answer = NULL, question_tokens = NULL, answer_tokens = NULL, finished_at = ?
 WHERE id = ? AND finished_at IS NULL
 """
-# An exchange whose answer is being written anew is there as it was. Of two columns of one name the first one counts.
+# The conversation may have moved since the question was asked. An exchange whose answer is being written anew is there
+# as it was. Of two columns of one name the first one counts.
 _HISTORY = """
-WITH start AS (SELECT coalesce((SELECT first_turn FROM conversation WHERE key = ?1), 0) AS first_turn)
-SELECT question, answer, model, question_tokens, answer_tokens, reply.*, first_turn FROM reply, start
-WHERE conversation = ?1 AND id >= first_turn / 2 AND id < ?2 AND finished_at IS NOT NULL AND answer <> ''
-      AND forgotten_at IS NULL
+WITH here AS (SELECT coalesce((SELECT conversation FROM reply WHERE id = ?2), ?1) AS place),
+     start AS (
+         SELECT place, coalesce((SELECT first_turn FROM conversation WHERE key = place), 0) AS first_turn FROM here)
+SELECT question, answer, model, question_tokens, answer_tokens, reply.*, first_turn FROM start
+JOIN reply ON conversation = place AND id >= first_turn / 2 AND id < ?2
+WHERE finished_at IS NOT NULL AND answer <> '' AND forgotten_at IS NULL
 UNION ALL
 SELECT former.question, former.answer, former.model, former.question_tokens, former.answer_tokens, reply.*, first_turn
-FROM former JOIN reply ON reply.id = former.reply, start
-WHERE conversation = ?1 AND id >= first_turn / 2 AND id < ?2 AND finished_at IS NULL AND forgotten_at IS NULL
+FROM start CROSS JOIN former CROSS JOIN reply ON reply.id = former.reply
+WHERE conversation = place AND id >= first_turn / 2 AND id < ?2 AND finished_at IS NULL AND forgotten_at IS NULL
 ORDER BY id
 """
 _PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
@@ -100,7 +104,7 @@ SELECT * FROM reply WHERE id = (SELECT max(id) FROM (
         AND forgotten_at IS NULL))
 """
 _OF_POST = f"""
-SELECT reply.* FROM reply JOIN post ON post.reply = reply.id
+SELECT reply.* FROM post CROSS JOIN reply ON post.reply = reply.id
 WHERE {IS_NAMED.format("?1")} AND platform = ?2 AND chat = ?3 AND topic = ?4
 """
 _POSTS = "SELECT part, ref FROM post WHERE reply = ?"
@@ -251,6 +255,10 @@ class Store:
     async def reset(self, conversation: str) -> None:
         """Let a conversation's history begin anew; an answer under way belongs to the old one. Deletes nothing."""
         await self._database.write(RESET, conversation)
+
+    async def move(self, old: Conversation, new: Conversation) -> None:
+        """Let all that was said at the place of ``old`` have been said at that of ``new``, and go on there."""
+        await self._database.transaction(lambda connection: move(connection, old, new))
 
     async def is_idle(self, conversation: str) -> bool:
         """Whether the next question begins a conversation anew by itself."""

@@ -17,6 +17,7 @@ from clawdbot_telegram import TelegramAdapter, TelegramSettings
 from clawdbot_telegram.calls import Calls
 from clawdbot_telegram.closed import Closed
 from clawdbot_telegram.drafts import DraftMode
+from clawdbot_telegram.moves import Moves
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn, Renderer
 from clawdbot_telegram.reply import TelegramReply
@@ -133,7 +134,7 @@ class TestGrowing:
         sim.say(ME, "hi")
         broken = Drawn("bold", (MessageEntity("bold", 0, 99),))
         async with Bot(sim.token, f"{sim.url}/bot") as bot:
-            calls = Calls(Place(ME), lambda: bot, Closed())
+            calls = Calls(Place(ME), lambda: bot, Closed(), Moves())
             message = await calls.send_text(broken, buttons=None)
             await calls.edit_text(message, replace(broken, text="bolder"), buttons=None)
         (shown,) = sim.answers(ME)
@@ -261,7 +262,7 @@ class TestDrafts:
             renderer = Renderer(4096, 100)
             limits = TelegramSettings(token=SecretStr("1:x")).limits(ME, renderer)
             place = Place(ME, 0, 1)
-            reply = TelegramReply(place, Calls(place, lambda: bot, Closed()), limits, renderer, 1024, mode)
+            reply = TelegramReply(place, Calls(place, lambda: bot, Closed(), Moves()), limits, renderer, 1024, mode)
             with pytest.raises(Rejected):
                 await reply.draft(frame("He"))
             assert reply.drafts is None

@@ -17,7 +17,7 @@ from telegram.error import (
 )
 from telegram.error import Forbidden as TelegramForbidden
 
-from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
+from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Moved, Rejected, Unreachable, Unsure
 from clawdbot_telegram.translate import delivery_error, seconds, translated
 
 
@@ -34,7 +34,7 @@ def caused(error: TelegramError, cause: Exception) -> TelegramError:
         (BadRequest("Message thread not found"), Gone),
         (BadRequest("Message can't be edited"), Gone),
         (BadRequest("Group chat was upgraded to a supergroup chat"), Gone),
-        (ChatMigrated(-1001), Gone),
+        (ChatMigrated(-1001), Moved),
         (BadRequest("Message is too long"), Rejected),
         (BadRequest("Message text is empty"), Rejected),
         (BadRequest("Not enough rights to send text messages to the chat"), Forbidden),

@@ -197,6 +197,8 @@ class Methods:
         chat = self._world.chats.get(fields.number("chat_id"))
         if chat is None:
             raise bad("chat not found")
+        if chat.moved_to:
+            raise Refusal(400, "Bad Request: group chat was upgraded to a supergroup chat", moved_to=chat.moved_to)
         if chat.closed:
             raise Refusal(403, f"Forbidden: {chat.closed}")
         return chat

@@ -163,6 +163,19 @@ class SimTelegram:
             self._world.post(made, self._world.user(abs(chat)), Look(self.clock.now(), ""))
         return chat
 
+    def migrate(self, chat: int, to: int) -> None:
+        """Let a group become the supergroup ``to``: another chat for the API, whose messages count anew from one.
+
+        The bot is told in both.
+        """
+        old = self._world.chat(chat)
+        old.moved_to = self.group(to, old.title)
+        new = self._world.chats[to] = replace(self._world.chat(to), kind=Kind.SUPERGROUP)
+        user = self._world.user(abs(chat))
+        for place, told in ((old, {"migrate_to_chat_id": to}), (new, {"migrate_from_chat_id": chat})):
+            shown = self._world.post(place, user, Look(self.clock.now(), ""))
+            self._updates.push("message", shown.json() | told)
+
     def open_topic(self, chat: int, user: int) -> int:
         """Open a topic in a forum; its id."""
         place = self._world.chat(chat)

@@ -12,18 +12,22 @@ Json = dict[str, Any]
 
 
 class Refusal(Exception):
-    """A call that Telegram refuses: HTTP status, sentence, and with 429 the whole seconds to wait."""
+    """A call that Telegram refuses: HTTP status, sentence, and with 429 the whole seconds to wait.
 
-    def __init__(self, code: int, description: str, retry_after: int = 0) -> None:
+    ``moved_to``: the number of the supergroup that the chat has become.
+    """
+
+    def __init__(self, code: int, description: str, retry_after: int = 0, moved_to: int = 0) -> None:
         self.code = code
         self.description = description
-        self.retry_after = retry_after
+        self.parameters = {"retry_after": retry_after, "migrate_to_chat_id": moved_to}
         super().__init__(description)
 
     def json(self) -> Json:
         """The body of the answer."""
         body: Json = {"ok": False, "error_code": self.code, "description": self.description}
-        return body | ({"parameters": {"retry_after": self.retry_after}} if self.retry_after else {})
+        parameters = {name: value for name, value in self.parameters.items() if value}
+        return body | ({"parameters": parameters} if parameters else {})
 
 
 def bad(description: str) -> Refusal:

@@ -195,6 +195,8 @@ class Chat:
     """All that the bot ever showed here, oldest first."""
     draftless: bool = False
     """Whether drafts are refused here."""
+    moved_to: int = 0
+    """The supergroup that this group has become; 0 for all others."""
 
     @property
     def private(self) -> bool:
