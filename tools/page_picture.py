@@ -24,13 +24,13 @@ from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.telegram import SimTelegram
 from clawdbot_web import WebAdapter, WebSettings
 
-WIDTH, HEIGHT = 1280, 1010
+WIDTH, HEIGHT = 1280, 940
 ASKED = "What is the capital of France?"
-GROWING = "Write three sentences about the sea."
-QUESTIONS = 5
+GROWING = "Tell me a short story about a lighthouse."
+QUESTIONS = 4
 """Asked on both platforms beforehand."""
-WORDS = 25
-"""So many words of the second answer are there when the picture is taken."""
+WORDS = 12
+"""So many words of the second answer are there when the picture is taken, or all of it if it has fewer."""
 
 
 def main() -> None:
@@ -79,7 +79,9 @@ async def picture(tab: Tab, url: str) -> bytes:
     await ask(tab, ASKED)
     await tab.until("/web/.test(document.querySelector('#chain li')?.innerText)")
     await ask(tab, GROWING)
-    await tab.until(f"[...document.querySelectorAll('.theirs')].at(-1).innerText.split(' ').length > {WORDS}")
+    await tab.until("document.querySelectorAll('.theirs').length > 1")
+    second = "document.querySelectorAll('.theirs')[1].innerText"
+    await tab.until(f"{second}.split(' ').length > {WORDS} || {second}.endsWith('Regenerate')")
     await tab.evaluate("document.activeElement.blur()")
     return await tab.picture()
 

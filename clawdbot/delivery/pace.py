@@ -119,6 +119,11 @@ class Room:
     closed: float
     """Seconds for which the platform wants no further ones; 0 when it takes them."""
 
+    @property
+    def in_use(self) -> bool:
+        """Whether anything is known of it but its rates."""
+        return any(self.calls) or self.closed > 0
+
 
 class Budgets:
     """How much room the platforms' buckets have, for all live replies of the process together."""
@@ -173,8 +178,8 @@ class Budgets:
         return self._ledger(bucket).closed_until
 
     def rooms(self, now: float) -> dict[str, Room]:
-        """How full each bucket is that is in use, by its key."""
-        return {key: ledger.room(now) for key, ledger in self._ledgers.items() if not ledger.idle(now)}
+        """How full each bucket is that is remembered, by its key."""
+        return {key: ledger.room(now) for key, ledger in self._ledgers.items()}
 
     def join(self, buckets: Iterable[Bucket]) -> None:
         """Count one more growing reply that spends from ``buckets``; `leave` ends it."""

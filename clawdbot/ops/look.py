@@ -63,7 +63,7 @@ class Look:
 
     def _platform(self, name: str, connected: bool, rooms: Mapping[str, Room]) -> dict[str, Any]:
         whole = rooms.get(name)
-        places = [room for key, room in rooms.items() if key.startswith(f"{name}:")]
+        places = [room for key, room in rooms.items() if key.startswith(f"{name}:") and room.in_use]
         closed = [room.closed for room in places if room.closed > 0]
         seen = f"{len(places)} in use" if places else "none in use"
         return {

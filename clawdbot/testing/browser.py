@@ -25,7 +25,7 @@ FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-port=0",
 )
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds that the browser may take for anything."""
 
 

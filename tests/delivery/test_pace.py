@@ -242,3 +242,17 @@ def test_frames_come_early_at_first_and_slow_down_with_age() -> None:
     ages = [0.0, 15.0, 30.0, 45.0, 60.0, 600.0]
     gaps = [next_frame_at(pace, 9, 10.0, 10.0 + age) - (10.0 + age) for age in ages]
     assert gaps == pytest.approx([1.0, 1.2, 1.4, 2.2, 3.0, 3.0])
+
+
+def test_a_room_says_how_full_a_bucket_is() -> None:
+    """Calls under way count; what is older than the window does not, and a closed bucket says for how long."""
+    budgets, bucket = Budgets(), Bucket("discord:1:edit", (Rate(5, 5.0), Rate(100, 60.0)))
+    for now in (10.0, 18.0):
+        budgets.spend((bucket,), now)
+        budgets.returned((bucket,), now)
+    budgets.spend((bucket,), 19.0)
+    room = budgets.rooms(20.0)[bucket.key]
+    budgets.refuse(bucket, bucket, Limited(7.0), 20.0)
+
+    assert (room.rates, room.calls, room.closed, room.in_use) == (bucket.rates, (2, 3), 0.0, True)
+    assert budgets.rooms(21.0)[bucket.key].closed == 6.0

@@ -72,6 +72,7 @@ def test_a_platform_is_told_with_its_calls_refusals_and_limits() -> None:
         "discord": Room((Rate(50, 1.0),), (2,), 0.0),
         "discord:1:edit": Room((Rate(5, 5.0),), (2,), 6.4),
         "discord:1:send": Room((Rate(5, 5.0),), (1,), 0.0),
+        "discord:2:send": Room((Rate(5, 5.0),), (0,), 0.0),
     }
     (told,) = look.now(READY, IDLE, rooms)["platforms"]
 

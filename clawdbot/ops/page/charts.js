@@ -27,7 +27,7 @@ export function chain(answers, whole) {
   const longest = Math.max(...shown.map((answer) => sum(stagesOf(answer))), 1e-6);
   return shown.map((answer) => {
     const stages = stagesOf(answer);
-    const when = new Date(answer.at * 1000).toLocaleTimeString();
+    const when = new Date(answer.at * 1000).toLocaleTimeString([], { hourCycle: "h23" });
     const told = stages.map(([name, spent]) => `${name} ${seconds(spent)}`).join(", ");
     return element("li", { title: told },
       element("span", { class: "muted" }, `${when} ${answer.platform}`),
@@ -62,7 +62,7 @@ export function words(answers) {
     const at = y(mark);
     plot.append(shape("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at }), shape("text", { x: LEFT - 6, y: at + 4, class: "end" }, seconds(mark)));
   }
-  const time = (at) => new Date(at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const time = (at) => new Date(at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   plot.append(shape("text", { x: LEFT, y: HEIGHT - 6 }, time(from)), shape("text", { x: WIDTH - RIGHT, y: HEIGHT - 6, class: "end" }, time(to)));
   for (const [field, , color] of series)
     for (const answer of answers)

@@ -22,6 +22,7 @@ export function fill(parent, children) {
 // 0.0123 → "12 ms", 3.4 → "3.4 s".
 export function seconds(value) {
   if (value === null) return "–";
+  if (value === 0) return "0 s";
   if (value < 0.0095) return `${(value * 1000).toFixed(1)} ms`;
   if (value < 1) return `${Math.round(value * 1000)} ms`;
   return value < 100 ? `${value.toFixed(1)} s` : `${Math.round(value)} s`;

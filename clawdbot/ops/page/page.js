@@ -26,7 +26,7 @@ function facts(list, pairs) {
 }
 
 function platforms(rows) {
-  const heads = ["", "state", "calls", "refused (429)", "asked to wait", "whole bot, used of", "places"];
+  const heads = ["", "state", "calls", "429s", "to wait", "whole bot", "places"];
   const head = element("tr", {}, ...heads.map((name) => element("th", { scope: "col" }, name)));
   const body = rows.map((row) =>
     element("tr", {},
