@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from clawdbot.abilities import ShowsLoad
@@ -288,11 +287,8 @@ def _bounds(settings: Settings) -> Bounds:
 
 async def _choices(settings: Settings, book: ChoiceBook) -> tuple[Styles, Choice]:
     """What conversations can choose: personas, and models; there is one model now, called as the settings call it."""
-    model = settings.engine.model
-    # Of a folder the last part will do: where it lies is nobody's business.
-    name = Path(model).name if model.startswith((".", "/", "~")) else model
     personas = Choice("persona", _personas(settings), book)
-    models = Choice("model", {name: ""}, book)
+    models = Choice("model", {settings.engine.called: ""}, book)
     await personas.open()
     await models.open()
     return Styles(personas, _styles(settings)), models

@@ -67,6 +67,12 @@ class EngineSettings(Section):
     """Fields of vLLM's ``AsyncEngineArgs``; the engine checks them against the vLLM that is installed."""
     remote: RemoteSettings = RemoteSettings()
 
+    @property
+    def called(self) -> str:
+        """What people call the model; of a folder the last part, since where it lies is nobody's business."""
+        model = (self.remote.model or "remote") if self.kind == "remote" else self.model
+        return Path(model).name if model.startswith((".", "/", "~")) else model
+
 
 class AnswerSettings(Section):
     """``[answers]``: how answers are made."""

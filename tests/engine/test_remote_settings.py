@@ -46,6 +46,14 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(tmp_path: Path) -
     assert SECRET not in f"{settings!r} {settings} {settings.model_dump()}"
 
 
+@pytest.mark.parametrize(
+    ("more", "called"), [("", "remote"), ('model = "qwen"', "qwen"), ('model = "/models/qwen"', "qwen")]
+)
+def test_people_call_the_model_as_its_servers_do(tmp_path: Path, more: str, called: str) -> None:
+    """Not as the engine in the bot would be called, and where it lies is nobody's business."""
+    assert read(tmp_path, f'{REMOTE}endpoints = ["{URL}"]\n{more}').engine.called == called
+
+
 @pytest.mark.parametrize("value", [f'"{SECRET}"', f'["{SECRET}"]'])
 def test_a_key_in_the_file_is_refused_without_being_repeated(tmp_path: Path, value: str) -> None:
     with pytest.raises(ConfigError, match=r"engine\.remote\.api_key") as refused:
