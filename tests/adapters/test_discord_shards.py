@@ -6,9 +6,15 @@ import pytest
 from pydantic import ValidationError
 
 from clawdbot.testing.discord import SimDiscord
+from clawdbot.testing.discord.records import Channel
 from clawdbot_discord import DiscordSettings
 
 from .discord_bot import DiscordBot
+
+
+def texts(sim: SimDiscord, channel: Channel) -> list[str]:
+    """What the bot's messages say there now."""
+    return [post.now.text for post in sim.answers(channel)]
 
 
 async def test_each_shard_answers_in_its_own_servers_and_the_first_in_private(tmp_path: Path) -> None:
@@ -26,11 +32,9 @@ async def test_each_shard_answers_in_its_own_servers_and_the_first_in_private(tm
             private = sim.private()
             sim.say(sim.channel, "in the server")
             sim.say(private, "in private")
-            await sim.until(lambda: bool(sim.answers(sim.channel) and sim.answers(private)))
-            await sim.until(lambda: not sim.answers(sim.channel)[0].now.buttons)
+            await sim.until(lambda: texts(sim, sim.channel) == ["You said: ada: in the server"])
+            await sim.until(lambda: texts(sim, private) == ["You said: in private"])
 
-        assert [post.now.text for post in sim.answers(sim.channel)] == ["You said: ada: in the server"]
-        assert [post.now.text for post in sim.answers(private)] == ["You said: in private"]
     assert (len(first.requests), len(other.requests)) == (1, 1)
 
 
