@@ -44,6 +44,8 @@ class Platform:
     screen: Callable[[], list[str]]
     """The texts of the bot's messages there."""
     until: Callable[[Callable[[], bool]], Awaitable[object]]
+    online: Callable[[], Awaitable[None]]
+    """Waits until the bot would hear what is said."""
 
 
 @asynccontextmanager
@@ -58,6 +60,7 @@ async def discord() -> AsyncIterator[Platform]:
             lambda text: sim.say(place, text),
             lambda: [post.now.text for post in sim.answers(place)],
             lambda condition: sim.until(condition, 20),
+            sim.online,
         )
 
 
@@ -71,6 +74,7 @@ async def telegram() -> AsyncIterator[Platform]:
             lambda text: sim.say(7, text, user=7),
             lambda: [answer.look.text for answer in sim.answers(7)],
             lambda condition: sim.until(condition, 20),
+            sim.online,
         )
 
 
@@ -92,6 +96,7 @@ async def serving(folder: Path, platform: Platform, *sims: SimVllm) -> AsyncIter
         settings, lambda: open_remote(wanted, clock, lambda name: CharacterTokenizer()), clock, unobserved
     ) as app:
         served = asyncio.create_task(serve(app, {platform.name: platform.adapter}, clock, stop, 1.0))
+        await platform.online()
         await app.host.engine()
         yield
         stop.set()
