@@ -6,7 +6,7 @@ import discord
 
 from clawdbot.chat import Frame, Limits
 from clawdbot.clock import until
-from clawdbot.errors import Gone
+from clawdbot.errors import Forbidden, Gone, Unsure
 from clawdbot_discord.controls import controls
 from clawdbot_discord.line import Line
 from clawdbot_discord.render import drawn
@@ -30,7 +30,9 @@ class CommandReply:
         self._settings = line.settings
         self._clock = line.clock
         self._ends = line.clock.now() + LIFE
-        self._channel = ChannelReply(line, interaction.channel_id or 0)
+        self._channel = ChannelReply(line, interaction.channel_id or 0, since=interaction.id)
+        self._messages: set[int] = set()
+        """The numbers of those that it is known to have."""
         self._one_at_a_time = asyncio.Lock()
         self._acknowledged = asyncio.Event()
         self._first_key: str | None = None
@@ -66,7 +68,9 @@ class CommandReply:
     async def send(self, frame: Frame, key: str) -> "CommandPost | ChannelPost":
         if self.alive:
             try:
-                return CommandPost(self, await self._through(frame, key), private=frame.private)
+                message = await self._landed(frame, key) or await self._through(frame, key)
+                self._messages.add(message)
+                return CommandPost(self, message, private=frame.private)
             except Gone:
                 if self._acknowledged.is_set() or frame.private:
                     raise
@@ -95,16 +99,36 @@ class CommandReply:
         async with one_call(self._settings.call_timeout):
             await self._interaction.followup.edit_message(message, **options)
 
+    async def _landed(self, frame: Frame, key: str) -> int | None:
+        """The number of the message that a further part has become by a call whose answer was lost.
+
+        Discord takes no nonce for those, so it is looked up in the channel; in vain where the bot may not read it.
+        What only the asker sees is in no channel: of that another copy comes.
+        """
+        if frame.private or not self._channel.in_doubt(key):
+            return None
+        try:
+            found = await self._channel.look_up(frame, key, self._messages)
+        except Forbidden:
+            return None
+        return found.id if found else None
+
     async def _through(self, frame: Frame, key: str) -> int:
         """Post a part through the interaction; the number of its message."""
         async with self._one_at_a_time, one_call(self._settings.call_timeout):
             if self._first_key in (None, key):
                 self._first_key = key
                 return await self._answer(frame)
-            sent = await self._interaction.followup.send(
-                wait=True, ephemeral=frame.private, files=files(frame), **shown(frame)
-            )
-            return sent.id
+        started = self._clock.now()
+        try:
+            async with self._one_at_a_time, one_call(self._settings.call_timeout):
+                sent = await self._interaction.followup.send(
+                    wait=True, ephemeral=frame.private, files=files(frame), **shown(frame, key)
+                )
+                return sent.id
+        except Unsure:
+            self._channel.doubt(frame, key, started)
+            raise
 
     async def _answer(self, frame: Frame) -> int:
         """Answer the interaction itself, or fill in what was deferred; the number of the message."""

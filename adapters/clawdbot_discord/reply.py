@@ -1,5 +1,6 @@
 """Answers as messages in a channel."""
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -33,13 +34,15 @@ class _Doubt:
 class ChannelReply:
     """A `Reply` in a channel, a thread or a private chat, to the message ``question`` (0: to none in particular).
 
-    It is `Fetching`, too. ``taken_up``: an earlier process may have sent parts of it.
+    It is `Fetching`, too. ``taken_up``: an earlier process may have sent parts of it. ``since``: the number of what it
+    answers where that is no message; those of its messages are larger.
     """
 
-    def __init__(self, line: Line, channel: int, question: int = 0, *, taken_up: bool = False) -> None:
+    def __init__(self, line: Line, channel: int, question: int = 0, *, taken_up: bool = False, since: int = 0) -> None:
         self._line = line
         self._channel = channel
         self._question = question
+        self._since = since or question
         self._taken_up = taken_up
         self._begun = False
         """Whether something was sent: only the first part points at the question."""
@@ -54,7 +57,7 @@ class ChannelReply:
         return self._line.settings.limits(self._channel)
 
     async def send(self, frame: Frame, key: str) -> "ChannelPost":
-        sent = await self._look_up(frame, key) if self._nonce_forgotten(key) else None
+        sent = await self.look_up(frame, key) if self._nonce_forgotten(key) else None
         if sent is None:
             sent = await self._post(frame, key)
         self._doubts.pop(key, None)
@@ -84,7 +87,7 @@ class ChannelReply:
                 self._line.places.refuse_references(self._channel)
             return await self._create(frame, key)
         except Unsure:
-            self._doubts.setdefault(key, _Doubt(started)).texts.add(render(frame.text))
+            self.doubt(frame, key, started)
             raise
 
     async def _create(self, frame: Frame, key: str) -> discord.Message:
@@ -107,19 +110,30 @@ class ChannelReply:
         asked = discord.utils.snowflake_time(self._question).timestamp()
         return self._taken_up and clock.wall() - asked > life
 
-    async def _look_up(self, frame: Frame, key: str) -> discord.Message | None:
-        """The message that an earlier send of this part has posted, from the channel. Raises `DeliveryError`."""
+    def doubt(self, frame: Frame, key: str, started: float) -> None:
+        """Note that a send that was ``started`` then (seconds of `Clock.now`) may have posted a part."""
+        self._doubts.setdefault(key, _Doubt(started)).texts.add(render(frame.text))
+
+    def in_doubt(self, key: str) -> bool:
+        """Whether a part may be there already."""
+        return key in self._doubts
+
+    async def look_up(self, frame: Frame, key: str, known: Container[int] = ()) -> discord.Message | None:
+        """The message that an earlier send of this part has posted, from the channel, none of the ``known`` ones.
+
+        Raises `DeliveryError`.
+        """
         doubt = self._doubts.get(key) or _Doubt(0.0)
         texts = frozenset(doubt.texts | {render(frame.text)}) - {""}
         looked_at = self._line.clock.now()
-        after = discord.Object(self._question) if self._question else None
+        after = discord.Object(self._since) if self._since else None
         try:
             async with self._line.call(self._channel) as client:
                 place = client.get_partial_messageable(self._channel)
                 history = place.history(limit=LOOKED_THROUGH, after=after, oldest_first=False)
                 me = client.user.id if client.user else 0
                 sought = Sought(me, key, texts, 0 if self._begun else self._question)
-                found = landed([message async for message in history], sought)
+                found = landed([message async for message in history if message.id not in known], sought)
         except Unsure as error:
             raise Unreachable("Discord did not say what is in the channel.") from error
         if found is None:

@@ -154,8 +154,21 @@ async def test_an_answer_that_did_not_land_can_be_tried_again(scene: Scene) -> N
     assert [post.text for post in called.answers] == [SECRET.text]
 
 
-async def test_a_further_message_whose_receipt_got_lost_is_doubled_and_known_as_unsure(scene: Scene) -> None:
-    """Discord takes no nonce there and lists nobody what was sent: it is told as `Unsure`, which the core counts."""
+@pytest.mark.parametrize("state", [State.STREAMING, State.FINAL])
+async def test_a_further_message_whose_receipt_got_lost_is_found_in_the_channel(scene: Scene, state: State) -> None:
+    """Discord takes no nonce there. One that says the same and was known before is another one."""
+    called, reply = await scene.call("help")
+    await reply.send(Frame("Again.", State.FINAL, last=False), "part-0")
+    scene.sim.faults.add("POST answer", Fault(Trouble.RESET_AFTER))
+    with pytest.raises(Unsure):
+        await reply.send(Frame("Again.", state), "part-1")
+    post = await reply.send(Frame("Again.", state), "part-1")
+    await post.edit(Frame("Two.", State.FINAL))
+    assert [post.text for post in called.answers] == ["Again.", "Two."]
+
+
+async def test_a_further_private_message_whose_receipt_got_lost_is_doubled_and_known_as_unsure(scene: Scene) -> None:
+    """It is in no channel, and no nonce is taken: it is told as `Unsure`, which the core counts."""
     called, reply = await scene.call("help")
     await reply.send(Frame("One.", State.FINAL, private=True, last=False), "part-0")
     scene.sim.faults.add("POST answer", Fault(Trouble.RESET_AFTER))
