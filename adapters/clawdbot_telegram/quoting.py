@@ -29,16 +29,21 @@ def quoted(message: Message, me: User) -> Quoted | None:
     return Quoted(_author(answered), text, own, post) if text else None
 
 
+def name_of(user: User) -> str:
+    """What somebody calls themselves; "" for a deleted account, where the library says None though its type does not."""
+    return user.full_name or ""
+
+
 def _author(message: Message) -> str:
     if message.sender_chat is not None:  # a channel, or an admin who shows only the group's name
         return message.sender_chat.effective_name or ""
-    return message.from_user.full_name if message.from_user else ""
+    return name_of(message.from_user) if message.from_user else ""
 
 
 def _origin(origin: MessageOrigin | None) -> str:
     match origin:
         case MessageOriginUser():
-            return origin.sender_user.full_name
+            return name_of(origin.sender_user)
         case MessageOriginHiddenUser():
             return origin.sender_user_name
         case MessageOriginChat():

@@ -11,7 +11,7 @@ from clawdbot.menu import COMMANDS
 from clawdbot_telegram import media
 from clawdbot_telegram.pastes import Pastes
 from clawdbot_telegram.place import Place
-from clawdbot_telegram.quoting import quoted
+from clawdbot_telegram.quoting import name_of, quoted
 
 STOPPED = "stopped_message_generation"
 """Somebody used Telegram's own Stop button beside a draft. The library does not know this kind of update yet."""
@@ -187,4 +187,4 @@ def _conversation(place: Place) -> chat.Conversation:
 
 
 def _person(user: User) -> chat.Person:
-    return chat.Person(user.id, user.full_name)
+    return chat.Person(user.id, name_of(user))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from telegram import Update, User
 
-from clawdbot.chat import Edited, Message, Person, Pressed
+from clawdbot.chat import Edited, Message, Person, Pressed, Quoted
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.updates import understood
 
@@ -184,6 +184,17 @@ def test_a_press_names_control_and_post(control: str, shown: dict[str, Any]) -> 
 def test_a_press_of_a_button_that_is_not_there_is_forged(shown: dict[str, Any]) -> None:
     """Telegram hands on whatever a client sends: a notice, or an answer that is long over, would be withdrawn."""
     assert understood(press("stop", **shown), ME, 3.0) is None
+
+
+def test_an_account_without_a_name_has_an_empty_one() -> None:
+    """A deleted one, whose message is replied to; no text may be missing, or the question could not be kept."""
+    nobody = {"id": 8, "is_bot": False, "first_name": ""}
+    deleted = said("gone", chat=PRIVATE) | {"from": nobody}
+    found = understood(update(message=said("why?", chat=PRIVATE, reply_to_message=deleted) | {"from": nobody}), ME, 3.0)
+    assert found
+    assert isinstance(found[0], Message)
+    assert found[0].author == Person(8, "")
+    assert found[0].quoted == Quoted("", "gone")
 
 
 def test_a_stopped_draft_names_the_reply_to_its_question() -> None:
