@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from json import JSONDecodeError
 
 import aiohttp
 import discord
@@ -50,6 +51,8 @@ async def one_call(seconds: float) -> AsyncIterator[None]:
         raise Unreachable("Discord cannot be reached.") from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise Unsure("Discord did not answer.") from error
+    except JSONDecodeError as error:
+        raise Unsure("Discord's answer cannot be read.") from error
     except RuntimeError as error:
         if str(error) != CLOSED:
             raise

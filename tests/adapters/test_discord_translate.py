@@ -27,6 +27,13 @@ async def test_a_call_through_a_client_that_was_closed_had_no_effect() -> None:
             await session.post("http://127.0.0.1:1/")
 
 
+async def test_an_answer_that_cannot_be_read_may_have_had_its_effect() -> None:
+    """Half a body, or one that is no JSON whatever it calls itself: nothing else may stop because of it."""
+    with pytest.raises(Unsure):
+        async with one_call(5.0):
+            discord.utils._from_json('{"content": "\\ud800')
+
+
 async def test_a_fault_of_this_program_is_not_hidden() -> None:
     with pytest.raises(RuntimeError, match="not one of aiohttp's"):
         async with one_call(5.0):
