@@ -15,3 +15,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("fuzz_slice", [number for number in slices if number % TOKENS])
     if "fuzz_slice_of_tokens" in metafunc.fixturenames:
         metafunc.parametrize("fuzz_slice_of_tokens", [number for number in slices if not number % TOKENS])
+
+
+@pytest.fixture
+def fuzz_count(request: pytest.FixtureRequest) -> int:
+    """What ``--fuzz`` asks for."""
+    return int(request.config.getoption("--fuzz"))

@@ -82,7 +82,7 @@ class Errors(logging.Handler):
         self.found: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.found.append(logging.Formatter().format(record)[-2000:])
+        self.found.append(logging.Formatter().format(record)[-4000:])
 
     @contextmanager
     def heard(self) -> Iterator[None]:

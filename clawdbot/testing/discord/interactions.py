@@ -65,7 +65,11 @@ class Interactions:
         found = next((button for button in post.now.buttons if f"{button}:".startswith(f"{custom_id}:")), None)
         if found is None:
             raise LookupError(f"The message shows {post.now.buttons}, not {custom_id!r}.")
-        return self._start(BUTTON, channel, user, {"custom_id": found, "component_type": 2}, post)
+        return self.forge(channel, post, found, user)
+
+    def forge(self, channel: Channel, post: Post, custom_id: str, user: User) -> Interaction:
+        """``user`` presses a button of that name below ``post`` in ``channel``, whether or not there is such a thing."""
+        return self._start(BUTTON, channel, user, {"custom_id": custom_id, "component_type": 2}, post)
 
     def acknowledge(self, number: int, token: str, body: Json, files: Files) -> tuple[Interaction, Json | None]:
         """The callback, and the message that it made, if any. Raises `Refusal`."""

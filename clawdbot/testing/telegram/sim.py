@@ -155,6 +155,10 @@ class SimTelegram:
 
     # What people do.
 
+    def call_oneself(self, user: int, name: str) -> None:
+        """A person takes another name."""
+        self._world.users[user] = User(user, name)
+
     def group(self, chat: int, title: str = "Group", *, forum: bool = False) -> int:
         """Make a group with the bot in it; ``chat`` is its id, a negative number."""
         made = self._world.chats[chat] = Chat(chat, Kind.SUPERGROUP if forum else Kind.GROUP, title, forum=forum)
@@ -234,6 +238,10 @@ class SimTelegram:
         """Somebody presses the button that has ``data``. Raises LookupError when the message has none such."""
         if data not in shown.look.buttons:
             raise LookupError(f"no button {data!r} on {shown.text!r}")
+        self.forge(shown, data, user)
+
+    def forge(self, shown: Shown, data: str, user: int = 0) -> None:
+        """Somebody's client says that a button was pressed which has ``data``, whether or not there is one."""
         query = str(next(self._queries))
         self._methods.queries.add(query)
         by = self._world.user(user or abs(shown.chat.id))

@@ -1,0 +1,229 @@
+"""People who mean harm on a simulated Discord and a simulated Telegram, whose messages come through the real SDKs."""
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Protocol
+
+from clawdbot.testing.discord import SimDiscord
+from clawdbot.testing.discord.records import Channel, Post, User
+from clawdbot.testing.telegram import SimTelegram
+from clawdbot.testing.telegram.files import Sent
+from clawdbot.testing.telegram.world import Shown
+from clawdbot.wellformed import whole
+
+from . import people, texts
+
+LONGEST_SAID = 4000
+"""Characters of a message; both platforms take fewer."""
+CONTROLS = ("clawdbot:stop", "clawdbot:continue", "clawdbot:regenerate", "stop", "continue", "regenerate")
+ADMIN_COMMANDS = ("allow", "deny", "pair", "audit", "latency", "persona", "model")
+OWNER, FIRST, STRANGER = 1, 1000, 500_000
+"""Numbers on Telegram: who may do more, the first of those who may talk, and the first of those who may not."""
+
+
+def control(random: Random) -> str:
+    """What a button is called that nobody has drawn, or another part's of another answer."""
+    name = random.choice(CONTROLS)
+    return random.choice(
+        (name, f"{name}:{random.getrandbits(64):016x}-0", f"{name}:" + "x" * 90, "\0", "🦩" * 20, ":::")
+    )
+
+
+def message(random: Random) -> str:
+    """What fits one message."""
+    return texts.hostile(random)[:LONGEST_SAID]
+
+
+class Crowd(Protocol):
+    """The people of one platform."""
+
+    def attack(self) -> str:
+        """Let somebody do something, each time in another place; what it was, in a word."""
+        ...
+
+    def ask(self) -> Callable[[], bool]:
+        """A bystander asks something; what comes back says whether it was answered as usual."""
+        ...
+
+    def harm(self) -> Iterator[tuple[object, ...]]:
+        """What should not be on the screens."""
+        ...
+
+
+class OnDiscord:
+    """A `Crowd`: everybody in the guild may talk, nobody may in private. Discord lets no half characters pass."""
+
+    def __init__(self, sim: SimDiscord, random: Random) -> None:
+        self._sim = sim
+        self._random = random
+        self._answered: list[tuple[Post, str]] = []
+        """Answers of bystanders, with what they say."""
+
+    def attack(self) -> str:
+        attack = self._random.choice(
+            (self._say, self._say, self._send_file, self._call, self._press, self._revise, self._intrude)
+        )
+        attack(self._somebody())
+        return attack.__name__
+
+    def ask(self) -> Callable[[], bool]:
+        place, asker = self._place(), self._sim.add_user("bob")
+        text = texts.said(self._random)
+        self._sim.say(place, text, user=asker)
+
+        def answered() -> bool:
+            shown = self._sim.answers(place)
+            if not (len(shown) == 1 and shown[0].text == f"You said: bob: {text}" and not shown[0].now.growing):
+                return False
+            self._answered.append((shown[0], shown[0].text))
+            return True
+
+        return answered
+
+    def harm(self) -> Iterator[tuple[object, ...]]:
+        for channel in self._sim.world.channels.values():
+            for post in channel.posts.values():
+                if post.author == self._sim.bot and any(look.pinged for look in post.history):
+                    yield "somebody was pinged", post.text
+            shown = self._sim.answers(channel)
+            if any(post.now.growing or post.now.thinking for post in shown):
+                yield "it is not over", [post.text for post in shown]
+            if channel.member and len(shown) > 1:
+                yield "a stranger was told more than one refusal", [post.text for post in shown]
+        for post, text in self._answered:
+            if post.text != text or post.deleted:
+                yield "somebody else's answer was changed", text, post.text
+
+    def _place(self) -> Channel:
+        return self._sim.add_channel(f"c{len(self._sim.world.channels)}")
+
+    def _somebody(self) -> User:
+        return self._sim.add_user(self._name())
+
+    def _name(self) -> str:
+        return whole(people.name(self._random))[:200]
+
+    def _message(self) -> str:
+        return whole(message(self._random))
+
+    def _say(self, by: User) -> None:
+        place = self._place()
+        earlier = self._sim.say(place, self._message(), user=self._somebody(), mention_bot=False)
+        said = self._sim.say(place, self._message(), user=by, reply_to=earlier)
+        self._sim.repeat(said)
+
+    def _send_file(self, by: User) -> None:
+        content = texts.hostile(self._random).encode("utf-8", "surrogatepass")[:200_000]
+        self._sim.say(self._place(), "Read this", user=by, files={self._name() or "x": content})
+
+    def _call(self, by: User) -> None:
+        name = self._random.choice(ADMIN_COMMANDS)
+        known = {"allow": "number", "deny": "number", "pair": "code", "latency": "whose"}
+        given = {} if name == "audit" else {known.get(name, "name"): whole(texts.command(self._random)[-6000:])}
+        where = self._random.choice((self._place(), self._sim.private(by)))
+        self._sim.interactions.slash(where, name, by, given)
+
+    def _press(self, by: User) -> None:
+        posts = [post for channel in self._sim.world.channels.values() for post in self._sim.answers(channel)]
+        if posts:
+            post = self._random.choice(posts)
+            where = self._random.choice((self._sim.world.channels[post.channel], self._sim.private(by), self._place()))
+            self._sim.interactions.forge(where, post, control(self._random), by)
+
+    def _revise(self, by: User) -> None:
+        said = self._sim.say(self._place(), self._message(), user=by)
+        self._sim.edit_question(said, f"<@{self._sim.bot.id}> {self._message()}")
+        if self._random.random() < 0.3:
+            self._sim.delete_question(said)
+
+    def _intrude(self, by: User) -> None:
+        place = self._sim.private(by)
+        for _ in range(3):
+            self._sim.say(place, self._message(), user=by)
+
+
+class OnTelegram:
+    """A `Crowd`: those with a number below `STRANGER` may talk, and nobody else."""
+
+    def __init__(self, sim: SimTelegram, random: Random) -> None:
+        self._sim = sim
+        self._random = random
+        self._next = FIRST
+        self._strangers = STRANGER
+        self._answered: list[tuple[Shown, str]] = []
+
+    def attack(self) -> str:
+        attack = self._random.choice(
+            (self._say, self._say, self._lie, self._send, self._press, self._revise, self._intrude)
+        )
+        attack(self._somebody())
+        return attack.__name__
+
+    def ask(self) -> Callable[[], bool]:
+        text = texts.said(self._random)
+        asker = self._somebody()
+        self._sim.say(asker, text)
+
+        def answered() -> bool:
+            shown = self._sim.answers(asker)
+            if not (len(shown) == 1 and shown[0].text == f"You said: {text}" and not shown[0].look.growing):
+                return False
+            self._answered.append((shown[0], shown[0].text))
+            return True
+
+        return answered
+
+    def harm(self) -> Iterator[tuple[object, ...]]:
+        for chat in self._sim.screens:
+            shown = self._sim.answers(chat)
+            if any(one.look.growing for one in shown):
+                yield "it is not over", [one.text for one in shown]
+            if chat >= STRANGER and len(shown) > 1:
+                yield "a stranger was told more than one refusal", [one.text for one in shown]
+            for one in shown:
+                if any(entity.type == "text_mention" or "tg://" in str(entity.extra) for entity in one.look.entities):
+                    yield "somebody was pinged", one.text
+        for one, text in self._answered:
+            if one.text != text or one.deleted_at is not None:
+                yield "somebody else's answer was changed", text, one.text
+
+    def _somebody(self) -> int:
+        self._next += 1
+        self._sim.call_oneself(self._next, people.name(self._random) if self._random.random() < 0.8 else "Ada")
+        return self._next
+
+    def _say(self, by: int) -> None:
+        group = self._sim.group(-by, people.name(self._random))
+        earlier = self._sim.say(group, message(self._random), user=self._somebody())
+        self._sim.repeat(
+            self._sim.say(group, f"@{self._sim.bot.username} {message(self._random)}", user=by, reply_to=earlier)
+        )
+
+    def _lie(self, by: int) -> None:
+        """Marks that lie outside of the text, or name the bot where it is not named."""
+        said = self._sim.say(by, message(self._random) or "x")
+        mark = {"type": self._random.choice(("mention", "bot_command", "text_mention", "url", "pre", "unheard_of"))}
+        marks = [mark | {"offset": self._random.choice((0, 1)), "length": self._random.choice((1, 4096, 10**9))}]
+        self._sim.deliver("message", said.json() | {"message_id": 10**6 + by, "entities": marks})
+
+    def _send(self, by: int) -> None:
+        content = texts.hostile(self._random).encode("utf-8", "surrogatepass")[:200_000]
+        kind = self._random.choice(("document", "document", "photo", "voice", "sticker"))
+        parts = [
+            Sent(kind, people.name(self._random), "text/plain", content) for _ in range(self._random.choice((1, 1, 12)))
+        ]
+        self._sim.send(by, *parts, caption=message(self._random)[:1000])
+
+    def _press(self, by: int) -> None:
+        shown = [one for chat in self._sim.screens for one in self._sim.answers(chat)]
+        if shown:
+            self._sim.forge(self._random.choice(shown), control(self._random)[:64], by)
+
+    def _revise(self, by: int) -> None:
+        said = self._sim.say(by, message(self._random) or "x")
+        self._sim.edit_question(said, message(self._random) or "y")
+
+    def _intrude(self, by: int) -> None:
+        self._strangers += 1
+        for text in ("/allow 1", f"/pair {by}", message(self._random) or "x"):
+            self._sim.say(self._strangers, text)
