@@ -30,7 +30,7 @@ def quoted(message: Message, me: User) -> Quoted | None:
 
 
 def name_of(user: User) -> str:
-    """What somebody calls themselves; "" for a deleted account, where the library says None though its type does not."""
+    """What somebody calls themselves; "" for a deleted account: the library says None then."""
     return user.full_name or ""
 
 

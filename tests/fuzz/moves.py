@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from clawdbot.attached import Attachment
-from clawdbot.chat import Conversation, Deleted, Edited, Event, Limits, Message, Pressed, Quoted, Typing
+from clawdbot.chat import Conversation, Deleted, Edited, Event, Limits, Message, Pressed, Quoted, State, Typing
 from clawdbot.clock import Clock
 from clawdbot.testing.memory import limits
 from clawdbot.testing.rig import MemoryPlatform, PlatformReply
@@ -80,9 +80,14 @@ class Scene:
         return self.reply(f"i{len(self.platform.replies)}", Conversation("memory", 0))
 
     def earlier(self) -> Message | None:
-        """Something that somebody said before."""
-        said = [one.event for one in self.past if isinstance(one.event, Message)]
-        return self.random.choice(said) if said else None
+        """Something that somebody said before; mostly of what was answered, where more can be done."""
+        said = {one.event.id: one.event for one in self.past if isinstance(one.event, Message)}
+        answered = [each for id, each in said.items() if self._is_answered(id)]
+        choice = answered if answered and self.random.random() < 0.8 else list(said.values())
+        return self.random.choice(choice) if choice else None
+
+    def _is_answered(self, id: str) -> bool:
+        return State.FINAL in self.platform.replies[id].screen.states
 
 
 Move = Callable[[Scene, int], list[Delivery]]

@@ -62,7 +62,10 @@ async def _play(folder: Path, number: int, heard: Voice) -> list[object]:
         company = Company(stage, Random(f"fuzz {number}"), settings)
         for count in range(SLICE):
             harm += [(f"slice {number}, input {count}", *found) for found in await company.act()]
-        harm += [("a control token in a prompt", prompt[-200:]) for prompt in await _steered(stage, heard)]
+        harm += [
+            ("a control token in a prompt", heard.steered(prompt), prompt[-200:])
+            for prompt in await _steered(stage, heard)
+        ]
         harm += [("a control token of a text", text[:200]) for text in stage.engine.tokenizer.leaks]
     return harm
 
@@ -116,7 +119,7 @@ async def _patterns(heard: Voice, longest: int) -> AsyncIterator[list[int]]:
     roles: list[Role] = ["user"]
     while True:
         pieces = await heard.tokenizer.pieces(roles)
-        pattern, ahead = (heard.steered(list(chain(*some))) for some in (pieces, pieces[:-2]))
+        pattern, ahead = (heard.steered(list(chain(*some))) for some in (pieces, pieces[:-1]))
         if len(ahead) > longest:
             return
         yield pattern

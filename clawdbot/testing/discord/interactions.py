@@ -68,7 +68,7 @@ class Interactions:
         return self.forge(channel, post, found, user)
 
     def forge(self, channel: Channel, post: Post, custom_id: str, user: User) -> Interaction:
-        """``user`` presses a button of that name below ``post`` in ``channel``, whether or not there is such a thing."""
+        """``user`` presses a button of that name below ``post`` in ``channel``, whether or not there is one."""
         return self._start(BUTTON, channel, user, {"custom_id": custom_id, "component_type": 2}, post)
 
     def acknowledge(self, number: int, token: str, body: Json, files: Files) -> tuple[Interaction, Json | None]:
