@@ -103,7 +103,7 @@ def reply(scene: Scene, by: int) -> list[Delivery]:
     """Reply to something, which somebody with a bad name has said, or nobody has."""
     random = scene.random
     quoted = Quoted(
-        people.name(random), texts.hostile(random), random.random() < 0.3, random.choice(("", "x/0", "1:1/0"))
+        people.name(random), texts.hostile(random), random.random() < 0.3, random.choice(("", "x:0", "1:1:0"))
     )
     return [scene.message(by, texts.hostile(random, texts.SHORT), quoted=quoted)]
 
@@ -198,9 +198,9 @@ def press(scene: Scene, by: int) -> list[Delivery]:
         ("stop", "continue", "regenerate", "regenerate", "destroy", "", "\0", "stop" * 1000, "\ud800")
     )
     number = random.choice((0, 0, 0, 1, 99))
-    post = f"{earlier.id}/{number}" if earlier else "nothing/0"
+    post = f"{earlier.id}:{number}" if earlier else "nothing:0"
     if random.random() < 0.2:
-        post = random.choice((f"{HUGE}/0", "\ud800/0", "' OR 1=1 --/0", "/0"))
+        post = random.choice((f"{HUGE}:0", "\ud800:0", "' OR 1=1 --:0", ":0"))
     here = earlier is not None and random.random() < 0.8
     where = earlier.conversation if earlier and here else scene.where(by, random.choice(PLACES))
     return [Delivery(Pressed(where, people.person(random, by), control, post), scene.interaction())]
