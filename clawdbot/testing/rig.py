@@ -50,8 +50,9 @@ def turns(prompt: Sequence[int]) -> list[tuple[Role, str]]:
 
 
 def question(prompt: Sequence[int]) -> str:
-    """The question that a prompt of `CharacterTokenizer` asks."""
-    return turns(prompt)[-2][1]
+    """The question that a prompt of `CharacterTokenizer` asks; "" for one that is read ahead and asks none."""
+    said = turns(prompt)
+    return said[-2][1] if len(said) > 1 else ""
 
 
 def echo(request: Request) -> Script:
