@@ -50,9 +50,9 @@ def turns(prompt: Sequence[int]) -> list[tuple[Role, str]]:
 
 
 def question(prompt: Sequence[int]) -> str:
-    """The question that a prompt of `CharacterTokenizer` asks; "" for one that is read ahead and asks none."""
-    said = turns(prompt)
-    return said[-2][1] if len(said) > 1 else ""
+    """The question that a prompt of `CharacterTokenizer` asks; what it ends with if it is only read ahead."""
+    *before, (role, text) = turns(prompt)
+    return before[-1][1] if role == "assistant" else text
 
 
 def echo(request: Request) -> Script:

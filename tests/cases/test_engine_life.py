@@ -72,8 +72,8 @@ async def test_what_every_prompt_begins_with_is_read_again(rig: NewRig) -> None:
         await bot.idle()
         await bot.rest()
 
-    ahead = [request.id.split("/")[1] for request in bot.requests if request.id.startswith("ahead/")]
-    assert ahead == ["the opening"] * 2
+    ahead = [request for request in bot.requests if request.id.startswith("ahead/")]
+    assert [(request.conversation, question(request.prompt) in system) for request in ahead] == [("", True)] * 2
     assert [question(request.prompt) for request in bot.requests if not request.id.startswith("ahead/")] == ["Hello"]
 
 
