@@ -121,7 +121,7 @@ async def _read(request: web.Request) -> Mapping[str, Any]:
     """The object that a request brings."""
     try:
         read = json.loads(await request.text())
-    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are such
+    except (LookupError, RecursionError, ValueError) as error:  # no such encoding, too deep; all else is a ValueError
         raise web.HTTPBadRequest(text="That is no JSON.") from error
     if not isinstance(read, dict):
         raise web.HTTPBadRequest(text="That is no JSON object.")

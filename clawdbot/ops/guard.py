@@ -67,9 +67,15 @@ class Guard:
 
     def from_own_page(self, asking: Asking) -> bool:
         """Whether a request that changes something was made by the bot's own page, or by a program with the token."""
-        return self.has_token(asking) or (
-            asking.origin != "" and urlsplit(asking.origin).netloc.lower() == asking.host.lower()
-        )
+        return self.has_token(asking) or (asking.origin != "" and _place_of(asking.origin) == asking.host.lower())
+
+
+def _place_of(origin: str) -> str:
+    """Host and port as they stand in an Origin; "" for what is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _host_of(url: str) -> str:
@@ -80,4 +86,5 @@ def _host_of(url: str) -> str:
 
 
 def _same(given: str, secret: str) -> bool:
-    return hmac.compare_digest(given.encode(), secret.encode())
+    # A header may hold any bytes; those that are no UTF-8 come as half characters.
+    return hmac.compare_digest(given.encode(errors="surrogateescape"), secret.encode())

@@ -48,7 +48,11 @@ def asking(request: web.Request) -> Asking:
 
 def cookie_of(request: web.Request) -> str:
     """The cookie's name: a browser sends those of all ports of a host, and two bots may have one each."""
-    return f"{COOKIE}-{request.url.port}"
+    try:
+        port = request.url.port
+    except ValueError:  # what came as Host names no place: whoever sent it has no cookie of ours
+        port = None
+    return f"{COOKIE}-{port}"
 
 
 def guarded(guard: Guard, open_paths: frozenset[str] = OPEN) -> web.Application:

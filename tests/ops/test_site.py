@@ -173,3 +173,40 @@ async def test_answers_come_as_they_are_made() -> None:
         ("answers", False, 1),
     ]
     assert now == ("now", {"reasons": []})
+
+
+@pytest.mark.parametrize(
+    ("request_line", "headers", "body"),
+    [
+        ("GET /look", b"Authorization: Bearer \xff", b""),
+        ("GET /look", b"Host: 127.0.0.1:port", b""),
+        ("GET /look", b"Host: [", b""),
+        ("POST /login", b"Origin: http://[", b"token=x"),
+        ("POST /login", b"Origin: http://HOST\r\nContent-Type: application/x-www-form-urlencoded", b"token=\xff"),
+        ("POST /login", b"Origin: http://HOST\r\nContent-Type: text/plain; charset=nonsense", b"token=x"),
+        (
+            "POST /login",
+            b"Origin: http://HOST\r\nContent-Type: application/x-www-form-urlencoded; charset=nonsense",
+            b"token=x",
+        ),
+        ("POST /login", b"Origin: http://HOST\r\nContent-Type: multipart/form-data", b"token=x"),
+    ],
+)
+async def test_what_no_browser_sends_is_refused_without_a_fault(
+    request_line: str, headers: bytes, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever reaches the server could else fill the log with errors, and ring the owner up by them."""
+    async with site(TOKEN) as visitor:
+        host = visitor.address.removeprefix("http://").encode()
+        lines = [f"{request_line} HTTP/1.1".encode(), headers.replace(b"HOST", host)]
+        lines += [] if b"Host:" in headers else [b"Host: " + host]
+        lines += [f"Content-Length: {len(body)}".encode(), b"Connection: close", b"", body]
+        reader, writer = await asyncio.open_connection(*host.decode().split(":"))
+        writer.write(b"\r\n".join(lines))
+        async with asyncio.timeout(10):
+            status = int((await reader.read()).split()[1])
+        writer.close()
+        await writer.wait_closed()
+
+    assert 400 <= status < 500
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
