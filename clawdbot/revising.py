@@ -70,6 +70,8 @@ class Revising:
         Returns when that is durable. Raises `StoreError`.
         """
         platform = message.conversation.platform
+        if await self._store.revisions.seen(platform, message.event):
+            return
         found = await self._store.asked(platform, message.continues)
         if found is None or found.question.message.author.id != message.author.id:
             log.info("a part of a text was left alone: what it continues was not taken in")

@@ -665,6 +665,22 @@ async def test_a_piece_that_is_delivered_again_is_added_once(rig: NewRig) -> Non
         assert await told(bot) == ["One two", "You said: One two"]
 
 
+async def test_a_piece_that_is_delivered_again_leaves_the_answer_alone(rig: NewRig) -> None:
+    """It is under way by then, and there is nothing new in its question."""
+    bot = rig(slow)
+    async with bot.running():
+        answer = piece(bot, "One ", more=True)
+        piece(bot, "two", answer, id="second")
+        await bot.advance(1.5)
+        piece(bot, "two", answer, id="second")
+        await bot.idle()
+
+        assert await bot.app.store.unfinished() == []
+    assert answer.screen.texts == ["One two three four."]
+    assert answer.screen.states == [State.FINAL]
+    assert [question(request.prompt) for request in bot.requests] == ["One ", "One two"]
+
+
 async def test_the_pieces_of_a_question_that_was_refused_are_left_alone(rig: NewRig) -> None:
     bot = rig(sessions=SessionSettings(max_question_chars=10))
     async with bot.running():
