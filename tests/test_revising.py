@@ -566,6 +566,23 @@ async def test_an_edit_that_fits_no_prompt_brings_question_and_answer_back(rig: 
     assert "50,000 tokens" in answer.screen.texts[1]
 
 
+async def test_a_question_that_is_heard_as_an_edit_first_is_answered_once(rig: NewRig) -> None:
+    """Who adds the bot's name to an earlier message asks with that edit; a restart reads the message in its channel."""
+    bot = rig()
+    async with bot.running():
+        asked = PlatformReply(bot.clock, limits(name="chat 1"), ref="m1")
+        bot.platform.replies["m1"] = asked
+        edit(bot, asked, "Hello")
+        await bot.idle()
+        await bot.stop()
+    async with bot.running():
+        bot.platform.say("Hello", id="m1")
+        await bot.idle()
+
+    assert asked.screen.texts == ["You said: Hello"]
+    assert len(bot.requests) == 1
+
+
 async def test_an_edit_is_not_lost_on_a_full_disk_but_told(rig: NewRig) -> None:
     bot = rig()
     async with bot.running():

@@ -1,6 +1,5 @@
 """The store: a typed door to the database, one method for each thing that the core wants kept or brought back."""
 
-import logging
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -33,8 +32,6 @@ from clawdbot.store.records import (
 )
 from clawdbot.store.revisions import Revisions, bring_back, complete
 from clawdbot.store.spans import IS_IDLE, IS_NAMED, RESET, ends_with, reset_if_idle
-
-log = logging.getLogger(__name__)
 
 _LAST = 2**63 - 1
 
@@ -151,12 +148,14 @@ class Store:
         ends anyway is left out.
         """
         message, now = question.message, self._clock.wall()
-        key, quoted = message.conversation.key, message.quoted
+        platform, key, quoted = message.conversation.platform, message.conversation.key, message.quoted
         received_at = message.received_at - self._clock.now() + now
 
         def keep(connection: sqlite3.Connection) -> Kept | None:
-            if connection.execute(_REMEMBER, (message.conversation.platform, message.event, now)).rowcount == 0:
+            if connection.execute(_REMEMBER, (platform, message.event, now)).rowcount == 0:
                 return None
+            # Of a message that was heard as an edit first the text may come later, without a version.
+            connection.execute(_REMEMBER, (platform, message.id, now))
             if self._idle_reset < inf:
                 reset_if_idle(connection, key, now - self._idle_reset)
             known = quoted and quoted.post and ends_with(connection, key, quoted.post)
