@@ -132,7 +132,11 @@ class Revising:
         where = self._addresses.reply_to(found)
         if where is None:
             return words.NOT_KNOWN
-        accept = partial(self._apply, found.question.message, Revision(message.author.id), where)
+
+        async def accept() -> None:
+            if not self._is_under_way(found):  # the same may have been wanted while this one waited to be counted
+                await self._apply(found.question.message, Revision(message.author.id), where)
+
         refusal = await self._intake.weigh(message, accept)
         return "" if refusal is None else self._intake.why(refusal)
 

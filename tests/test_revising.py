@@ -140,8 +140,10 @@ async def test_only_the_asker_and_admins_get_another_answer(rig: NewRig, by: Per
     assert answer.screen.texts == ["Two" if renewed else "One"]
 
 
-async def test_presses_at_the_same_moment_are_one(rig: NewRig) -> None:
-    bot = rig(Fickle("One", "Two", "Three"))
+@pytest.mark.parametrize("quota", [Quota(), Quota(messages_per_hour=9)])
+async def test_presses_at_the_same_moment_are_one(rig: NewRig, quota: Quota) -> None:
+    """Also where questions are counted, one after the other."""
+    bot = rig(Fickle("One", "Two", "Three", "Four"), quota=quota)
     async with bot.running():
         answer = bot.platform.say("Count")
         await bot.idle()
