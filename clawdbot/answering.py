@@ -85,12 +85,13 @@ class Answering:
                 async with self._live(asked, None) as live:
                     await finish(live, answer.text, answer.state)
             if not asked.ticket.revised:
-                await self._concluding.settle(partial(self._store.finish, asked.number, answer))
+                await self._concluding.settle(asked.number, partial(self._store.finish, asked.number, answer))
         if (again := await self._revised(asked)) is not None:
             await self.answer(again)
 
     async def _try(self, asked: Asked, spot: Spot) -> None:
         """Answer the question as it is now, unless it is revised before that is done."""
+        self._concluding.begin(asked.number)
         draft = Draft.after(asked.begun)
         if asked.message.unfinished:
             draft.hidden_until = self._clock.now() + GRACE

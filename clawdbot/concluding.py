@@ -33,8 +33,8 @@ class Concluding:
         self._clock = clock
         self._observe = observe
         self._footer = footer
-        self._owed: list[Callable[[], Awaitable[None]]] = []
-        """What the store did not take of answers that their readers have."""
+        self._owed: dict[int, Callable[[], Awaitable[None]]] = {}
+        """What the store did not take of answers that their readers have, by the number of the reply."""
 
     async def conclude(self, draft: Draft, asked: Asked, live: LiveReply) -> None:
         """Bring the answer to its reader for certain, and into the store as far as that is possible.
@@ -59,7 +59,8 @@ class Concluding:
         # A continued answer has the timing of its first run; one that was asked for anew has none.
         timing = None if draft.begun or asked.revised else self._timing(draft, state, asked.message, live)
         tokens = draft.cost if asked.revised else 0
-        await self.settle(partial(self._store.finish, asked.number, answer, timing, draft.first_turn, tokens=tokens))
+        write = partial(self._store.finish, asked.number, answer, timing, draft.first_turn, tokens=tokens)
+        await self.settle(asked.number, write)
         if timing is not None:
             self._observe(timing)
 
@@ -75,7 +76,7 @@ class Concluding:
         async with asked.ticket.showing():
             await finish(live, former.text, former.state)
         if not asked.ticket.revised:
-            await self.settle(partial(self._store.finish, asked.number, former))
+            await self.settle(asked.number, partial(self._store.finish, asked.number, former))
         if state is State.FAILED:
             why = Said(draft.text or words.NO_NEW_ANSWER, private=True)
             await self._notices.tell(why, asked.message, asked.reply)
@@ -90,12 +91,18 @@ class Concluding:
             return ""
         return footer(self._timing(draft, state, asked.message, live))
 
-    async def settle(self, write: Callable[[], Awaitable[None]]) -> None:
+    def begin(self, number: int) -> None:
+        """The answer to that question is written: what the store did not take of a former one has come too late."""
+        self._owed.pop(number, None)
+
+    async def settle(self, number: int, write: Callable[[], Awaitable[None]]) -> None:
         """Store that an answer is complete, and the same of those for which there was no room before."""
-        owed, self._owed = [*self._owed, write], []
-        for each in owed:
-            if not await keep(each()):
-                self._owed.append(each)
+        self._owed[number] = write
+        for each in [number, *self._owed]:
+            late = self._owed.pop(each, None)
+            if late is not None and not await keep(late()):
+                self._owed[each] = late
+                return  # the others would fail as well
 
     def _timing(self, draft: Draft, state: State, message: Message, live: LiveReply) -> Timing:
         received = message.received_at

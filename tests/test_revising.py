@@ -387,6 +387,23 @@ async def test_who_asks_meanwhile_is_answered_with_the_former_answer_in_mind(rig
     assert [text for _, text in third[:4]] == ["First", "One two three four.", "Second", "One two three four."]
 
 
+async def test_a_former_answer_that_the_store_could_not_take_is_not_stored_late(rig: NewRig) -> None:
+    """It would end the new one's reply, and the history would have another answer than the screen."""
+    bot = rig(Fickle("One", "Two three four", "Other"))
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        await bot.rest()
+        with bot.refusing("UPDATE ON reply"):
+            await bot.idle()
+        bot.platform.press("regenerate", answer)
+        await bot.advance(0.5)
+        bot.platform.say("Hello", chat=2)
+        await bot.idle()
+
+        assert await told(bot) == ["Count", "Two three four "]
+    assert answer.screen.texts == ["Two three four"]
+
+
 # An edited question
 
 
