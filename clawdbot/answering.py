@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -147,7 +147,8 @@ class Answering:
                 if self._host.ready and not asked.message.files:
                     # What is too long for any prompt need not wait to be told so.
                     style = self._styles.of(asked.ticket.conversation)
-                    await style.compose(await self._host.engine(), [], turn_text(asked.message))
+                    with suppress(EngineDead):  # the next one tells it when the turn has come
+                        await style.compose(await self._host.engine(), [], turn_text(asked.message))
             asked = await self._in_turn(asked, live, spot)
             live.wait("")
             await self._write(draft, asked, live)

@@ -10,10 +10,10 @@ from clawdbot import words
 from clawdbot.chat import Conversation, Message, State
 from clawdbot.config import AnswerSettings, SessionSettings
 from clawdbot.engine.protocol import Request
-from clawdbot.errors import Gone, Limited
+from clawdbot.errors import EngineDead, Gone, Limited
 from clawdbot.latency import stages
 from clawdbot.notices import key_of
-from clawdbot.testing.engine import INFO, TEXTLESS, Script
+from clawdbot.testing.engine import INFO, TEXTLESS, CharacterTokenizer, Script
 from clawdbot.testing.memory import Mishap
 from clawdbot.testing.rig import ADA, BOB, Rig, echo, question, silent, slow, turns
 from clawdbot.words import EMPTY, FAILED, INTERRUPTED_MARK
@@ -270,6 +270,29 @@ async def test_an_engine_that_dies_in_mid_answer_leaves_what_was_shown(rig: NewR
         ("user", "Again"),
         ("assistant", ""),
     ]
+
+
+async def test_a_question_in_line_survives_the_death_of_the_engine_that_counts_it(
+    rig: NewRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is too long for any prompt can wait for the next engine."""
+    encode, dead = CharacterTokenizer.encode, ["Second"]
+
+    async def dying(self: CharacterTokenizer, text: str) -> list[int]:
+        if text in dead:
+            dead.clear()
+            raise EngineDead("The engine is closed.")
+        return await encode(self, text)
+
+    monkeypatch.setattr(CharacterTokenizer, "encode", dying)
+    bot = rig(slow)
+    async with bot.running():
+        bot.platform.say("First")
+        second = bot.platform.say("Second")
+        await bot.idle()
+
+    assert dead == []
+    assert second.screen.states == [State.FINAL]
 
 
 async def test_a_question_outlives_an_engine_that_dies_before_its_first_word(rig: NewRig) -> None:

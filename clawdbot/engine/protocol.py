@@ -107,7 +107,7 @@ class Opening:
 
 
 class Tokenizer(Protocol):
-    """Text to token ids and a chat's template, off the event loop."""
+    """Text to token ids and a chat's template, off the event loop. What waits raises `EngineDead` when it is closed."""
 
     @property
     def opening(self) -> Opening:

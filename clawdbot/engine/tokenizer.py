@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from jinja2 import TemplateError
 
 from clawdbot.engine.protocol import Opening, Role
-from clawdbot.errors import EngineUnavailable
+from clawdbot.errors import EngineDead, EngineUnavailable
 from clawdbot.thoughts import opened_at_end
 
 T = TypeVar("T")
@@ -75,7 +75,12 @@ class ChatTokenizer:
         return await self._run(partial(self._pieces, images=images), roles)
 
     async def _run(self, work: Callable[[T], R], value: T) -> R:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, value)
+        """Raises `EngineDead` after `close`: a question may still hold the engine that has just died."""
+        try:
+            done = self._thread.submit(work, value)
+        except RuntimeError as error:
+            raise EngineDead("The engine is closed, and its tokenizer with it.") from error
+        return await asyncio.wrap_future(done)
 
     def _encode(self, text: str) -> list[int]:
         """Each `_unmarked` token is taken apart; letter by letter where what is normalised becomes one all the same."""

@@ -49,7 +49,7 @@ class VllmEngine:
         self._llm.shutdown(timeout=SHUTDOWN)
         # Its destructor shuts down once more, which fails when that is left to the end of the interpreter; it is in
         # reference cycles.
-        del self._llm
+        self._llm = None
         gc.collect()
 
     @property
@@ -69,6 +69,8 @@ class VllmEngine:
 
     async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """See `Engine.generate`."""
+        if self._llm is None:
+            raise EngineDead("The engine is closed.")
         from vllm.exceptions import VLLMValidationError
         from vllm.sampling_params import RequestOutputKind, SamplingParams
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError

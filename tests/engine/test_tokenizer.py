@@ -10,7 +10,7 @@ from clawdbot.asking import turn_text
 from clawdbot.chat import Conversation, Message, Person, Quoted
 from clawdbot.engine.protocol import Role
 from clawdbot.engine.tokenizer import ChatTokenizer
-from clawdbot.errors import EngineUnavailable
+from clawdbot.errors import EngineDead, EngineUnavailable
 from clawdbot.prompt import assemble
 
 # They come with vLLM and take two seconds to import.
@@ -123,6 +123,18 @@ async def test_the_template_keeps_its_special_tokens_beside_a_users_text() -> No
 
     assert {max(text) for text in texts} < set(range(256))
     assert {(begin[0], end[0]) for begin, *_, end in pieces} == {(258, 259)}
+
+
+async def test_a_question_that_finds_it_closed_finds_its_engine_dead() -> None:
+    """It is asked of the next engine then; any other error would fail it, and so would /usage."""
+    chat = ChatTokenizer(made(CHATML))
+    begun = asyncio.ensure_future(chat.encode("Hello"))
+    await asyncio.sleep(0)
+    chat.close()
+
+    assert await begun
+    with pytest.raises(EngineDead):
+        await chat.encode("world")
 
 
 async def test_one_thread_does_all_of_it() -> None:

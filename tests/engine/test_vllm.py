@@ -2,10 +2,14 @@
 
 import asyncio
 import threading
+from typing import cast
 
 import pytest
 
 from clawdbot.engine import vllm
+from clawdbot.engine.protocol import EngineInfo, Request, Sampling
+from clawdbot.engine.tokenizer import ChatTokenizer
+from clawdbot.errors import EngineDead
 
 
 async def test_a_start_that_nobody_waits_for_any_more_ends_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,3 +75,23 @@ async def test_an_engine_that_comes_up_when_nobody_waits_any_more_is_closed(
     go_on.set()
 
     assert await asyncio.to_thread(engine.closed.wait, 10)
+
+
+class Ended:
+    """vLLM and a tokenizer as far as closing sees them."""
+
+    def close(self) -> None:
+        """End its thread."""
+
+    def shutdown(self, timeout: float) -> None:
+        """End the processes."""
+
+
+async def test_a_question_that_waited_for_an_engine_that_is_closed_meanwhile_finds_it_dead() -> None:
+    """It is asked of the next one then; any other error would fail it."""
+    info = EngineInfo("demo", "CPU", "vLLM", 256, chunked_prefill=True, step_budget=64, long_prefill=0)
+    engine = vllm.VllmEngine(Ended(), cast(ChatTokenizer, Ended()), info)
+    engine.close()
+
+    with pytest.raises(EngineDead):
+        await anext(engine.generate(Request("r", [65], Sampling(1))))
