@@ -292,6 +292,21 @@ async def test_an_answer_that_is_being_written_outlives_the_engine() -> None:
             assert await writing == "".join(WORDS)
 
 
+async def test_whoever_waits_for_a_server_is_told_when_the_engine_is_closed() -> None:
+    """Nobody looks after the servers any more, so no check would ever let them go on."""
+    async with served() as (sim,), AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(remote(sim))
+        sim.faults.plan = lambda call: Fault(Trouble.HANG if call == "models" else Trouble.ERROR, seconds=2.0)
+        waiting = asyncio.create_task(chunks_of(engine))
+        await sim.until(lambda: sim.faults.injected[Trouble.ERROR] == 1)
+        await sim.until(lambda: sim.faults.injected[Trouble.HANG] >= 1)
+        await stack.aclose()
+
+        with pytest.raises(EngineDead):
+            async with asyncio.timeout(10):
+                await waiting
+
+
 # Opening
 
 
@@ -317,6 +332,7 @@ async def test_it_opens_when_the_first_server_is_there() -> None:
         ({"key": KEY}, {}, "CLAWDBOT_ENGINE_API_KEY"),
         ({}, {"model": "other"}, 'does not serve "other" but demo'),
         ({"context": None}, {}, "Set \\[engine.remote\\] context"),
+        ({"context": "8k"}, {}, "its max_model_len is '8k'"),
     ],
 )
 async def test_what_waiting_does_not_mend_is_said_at_once(

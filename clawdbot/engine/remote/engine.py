@@ -97,8 +97,13 @@ class RemoteEngine:
                 await first_of(self._clock.sleep(self._interval), self._suspected.wait())
 
     async def close(self) -> None:
-        """Close the connections that nobody uses; an answer that is still being written keeps its own until its end."""
+        """Close the connections that nobody uses; an answer that is still being written keeps its own until its end.
+
+        Whoever waits for a server to come back is told that this engine is dead, since nobody looks for one any more.
+        """
         self._closing = True
+        self._dead.set()
+        self._changed.set()
         if not self._pool.running:
             await self._disconnect()
 

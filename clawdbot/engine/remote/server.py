@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from hashlib import blake2b
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import openai
 from openai.types import Completion
@@ -114,11 +114,7 @@ class Server:
         listed = found.get("data") if isinstance(found, dict) else None
         if not isinstance(listed, list):
             raise Fault("it does not list its models: the address of a server ends in /v1", lasting=True)
-        return [
-            Card(str(card["id"]), str(card.get("root") or ""), int(card.get("max_model_len") or 0))
-            for card in listed
-            if isinstance(card, dict) and "id" in card
-        ]
+        return [_card(card) for card in listed if isinstance(card, dict) and "id" in card]
 
     async def check(self, model: str) -> Card:
         """What it says about ``model``, "" for the only one that it has. Raises `Fault` when it cannot answer with it.
@@ -255,6 +251,14 @@ def _session(conversation: str) -> Mapping[str, str]:
     if not conversation:
         return {}
     return {"X-Session-ID": blake2b(conversation.encode(), digest_size=12).hexdigest()}
+
+
+def _card(told: Mapping[str, Any]) -> Card:
+    """Raises `Fault` for a length that is none."""
+    context = told.get("max_model_len") or 0
+    if not isinstance(context, int):
+        raise Fault(f"it says that its max_model_len is {context!r}, which is no number of tokens", lasting=True)
+    return Card(str(told["id"]), str(told.get("root") or ""), context)
 
 
 def _delta(chunk: Completion) -> Delta:
