@@ -30,6 +30,7 @@ STEPS = (
     "attached.sql",
     "choices.sql",
     "revised.sql",
+    "waits.sql",
 )
 
 _FAULTS = {

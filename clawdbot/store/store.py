@@ -54,7 +54,7 @@ UPDATE reply SET state = ?, answer = ?, model = ?, question_tokens = ?, answer_t
 WHERE id = ? AND finished_at IS NULL AND state IN ('asked', 'streaming')
 """
 _BEGIN = "UPDATE reply SET begun = max(begun, ?) WHERE id = ?"
-_REFUSED = "UPDATE reply SET begun = ?, held_until = max(coalesce(held_until, 0), ?) WHERE id = ?"
+_REFUSED = "UPDATE reply SET begun = ?1, held_until = nullif(max(coalesce(held_until, 0), ?2), 0) WHERE id = ?3"
 _REOPEN = """
 UPDATE reply SET state = 'streaming', finished_at = NULL
 WHERE id = ? AND state = 'interrupted' AND finished_at IS NOT NULL
@@ -84,11 +84,7 @@ WHERE conversation = place AND id >= first_turn / 2 AND id < ?2 AND finished_at 
 ORDER BY id
 """
 _PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
-# Of those that are finished the latest will do; an index would cost more than it is worth.
-_HELD = """
-SELECT platform, reply_ref, held_until FROM reply
-WHERE held_until > ? AND (finished_at IS NULL OR id > (SELECT max(id) FROM reply) - 1000)
-"""
+_HELD = "SELECT platform, reply_ref, held_until FROM reply WHERE held_until > ? ORDER BY id"
 _ASKED = "SELECT * FROM reply WHERE platform = ? AND message_id = ? ORDER BY id DESC LIMIT 1"
 # Two searches, since each kind of reply has an index of its own.
 _LATEST = """
@@ -195,7 +191,8 @@ class Store:
 
     async def refused(self, reply: int, begun: int, seconds: float) -> None:
         """So many messages were ``begun``; the platform takes no call for ``seconds``; the longest wait counts."""
-        await self._database.write(_REFUSED, begun, self._clock.wall() + seconds, reply)
+        until = self._clock.wall() + seconds if seconds else 0.0
+        await self._database.write(_REFUSED, begun, until, reply)
 
     async def posted(self, reply: int, part: int, post_ref: str) -> None:
         """Keep the `Post.ref` of a part (0, 1, …) that is on the platform now."""

@@ -248,6 +248,15 @@ class TestUnfinished:
         assert [(platform, ref) for platform, ref, _ in held] == [("telegram", "ref 1"), ("telegram", "ref 3")]
         assert [until for _, _, until in held] == pytest.approx([5.0 + 240.0, 5.0 + 140.0])
 
+    async def test_a_wait_is_known_however_much_was_asked_since(self, store: Store) -> None:
+        """Also where the reply that met it has been finished long ago."""
+        first = await asked(store, "first")
+        await store.refused(first, 0, 300.0)
+        await store.fail(first, State.FAILED)
+        for number in range(1_001):
+            await asked(store, str(number))
+        assert [ref for _, ref, _ in await store.held()] == ["ref first"]
+
     async def test_a_growing_text_never_replaces_the_finished_one(self, store: Store) -> None:
         """A call that was on its way while the answer ended; its message counts all the same."""
         reply = await asked(store, "1")
