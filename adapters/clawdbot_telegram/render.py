@@ -9,6 +9,8 @@ from telegramify_markdown import convert, utf16_len
 from telegramify_markdown.config import RenderConfig
 from telegramify_markdown.entity import MessageEntity as Drawing
 
+from clawdbot_telegram.unnamed import names_in, unnamed
+
 CACHED = 64
 """Texts whose drawing is remembered: a text is measured, sent and often sent again."""
 
@@ -108,7 +110,7 @@ class Renderer:
         longest = utf16_len(markdown) + LONGER_LINE * (markdown.count("\n") + 1)
         if longest > self._text_limit or UNSURE.search(markdown):
             return False
-        longest += LONGER_MARK * sum(map(len, MARKS.findall(markdown)))
+        longest += LONGER_MARK * sum(map(len, MARKS.findall(markdown))) + names_in(markdown)
         most = len(STYLES.findall(markdown)) / 2 - len(BOLD.findall(markdown))
         most += len(LINKS.findall(markdown)) + 2 * len(HEADINGS.findall(markdown))
         return longest <= self._text_limit and most <= self._entity_limit
@@ -123,7 +125,7 @@ class Renderer:
         text, drawings = convert(_guarded(sound), config=self._config)
         text = text.rstrip().translate(SIGNS)
         end = utf16_len(text)
-        return Drawn(text, tuple(_entity(one, end) for one in drawings if one.offset < end))
+        return Drawn(*unnamed(text, [_entity(one, end) for one in drawings if one.offset < end]))
 
 
 def _guarded(markdown: str) -> str:

@@ -100,6 +100,29 @@ def test_code_has_its_language_and_nothing_else(renderer: Renderer, info: str) -
     assert code.language == "python"
 
 
+@pytest.mark.parametrize(
+    ("markdown", "text", "entities"),
+    [
+        ("[ping](tg://user?id=1) it", "ping it", []),
+        ("[a](TG://resolve?domain=b)", "a", []),
+        ("😀 @ada and **@bob_b**", "😀 @\u2060ada and @\u2060bob_b", [("bold", 13, 7)]),
+        ("**bold** @ada", "bold @\u2060ada", [("bold", 0, 4)]),
+        ("`@ada` and\n```\n@property\n```", "@ada and\n@property", [("code", 0, 4), ("pre", 9, 9)]),
+        ("mail a@example.org, @ home", "mail a@example.org, @ home", []),
+    ],
+)
+def test_nobody_is_called(renderer: Renderer, markdown: str, text: str, entities: list[tuple[str, int, int]]) -> None:
+    """Telegram would ring at the door of whoever a text names by "@" or by a link to an account."""
+    drawn = renderer.draw(markdown)
+    assert (drawn.text, [(one.type, one.offset, one.length) for one in drawn.entities]) == (text, entities)
+
+
+def test_names_are_counted_where_a_text_is_measured(renderer: Renderer) -> None:
+    """Each becomes a unit longer."""
+    names = "@ada " * 720
+    assert [renderer.fits(names), renderer.fits(names[:3000])] == [False, True]
+
+
 def test_half_a_character_is_shown_as_a_broken_one(renderer: Renderer) -> None:
     assert renderer.draw("a\ud83d").text == "a\ufffd"
 
