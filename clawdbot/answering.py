@@ -1,5 +1,6 @@
 """One question on its way: from its turn in the conversation through the engine to the last frame on the screen."""
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
@@ -148,7 +149,7 @@ class Answering:
                     # What is too long for any prompt need not wait to be told so.
                     style = self._styles.of(asked.ticket.conversation)
                     with suppress(EngineDead):  # the next one tells it when the turn has come
-                        await style.compose(await self._host.engine(), [], turn_text(asked.message))
+                        await style.compose(await self._host.engine(), [], await _text_of(asked.message))
             asked = await self._in_turn(asked, live, spot)
             live.wait("")
             await self._write(draft, asked, live)
@@ -222,7 +223,7 @@ class Answering:
         begun = await _tokens_of(draft.begun, engine)
         draft.model, draft.tokens, draft.opening = engine.info.model, begun, engine.tokenizer.opening.text
         history = await self._store.history(conversation, draft.model, before=asked.number) if remembering else []
-        made = await style.compose(engine, history, turn_text(message), message.files, len(asked.pictures))
+        made = await style.compose(engine, history, await _text_of(message), message.files, len(asked.pictures))
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
         prompt = [*made.tokens, *begun]
         async with self._place(engine, prompt, message, live) as place:
@@ -260,6 +261,11 @@ class Answering:
             long=engine.info.is_long(cost),
             tell=lambda standing: live.wait(_in_line(standing)),
         )
+
+
+async def _text_of(message: Message) -> str:
+    """The text of the user turn; files can be megabytes, and putting them together would hold up the loop."""
+    return await asyncio.to_thread(turn_text, message) if message.files else turn_text(message)
 
 
 def _too_long(error: PromptTooLong) -> str:

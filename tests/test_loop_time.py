@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+import pytest
+
 from clawdbot.config import AnswerSettings
 from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.prompt import Room, compose
 from clawdbot.store import Turn
-from clawdbot.testing.engine import Script
+from clawdbot.testing.engine import CharacterTokenizer, Script
 from clawdbot.testing.memory import limits
 from clawdbot.testing.rig import Rig
 
@@ -74,6 +76,24 @@ async def test_a_question_that_is_far_too_long_is_refused(rig: NewRig) -> None:
         begun = time.thread_time()
         answer = bot.platform.say("x" * 1_000_000)
         await bot.until(lambda: bool(answer.screen.texts))
+
+        assert time.thread_time() - begun < MOST
+        assert bot.requests == []
+
+
+async def test_files_as_large_as_may_come_are_weighed(rig: NewRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten megabytes: what they say is put together and packed for the store elsewhere."""
+
+    async def encode(self: CharacterTokenizer, text: str) -> list[int]:
+        return [0] * (len(text) // 100)
+
+    monkeypatch.setattr(CharacterTokenizer, "encode", encode)
+    bot = rig()
+    async with bot.running():
+        await bot.rest()
+        begun = time.thread_time()
+        answer = bot.platform.say("Well?", files={f"{number}.txt": b"Of herons.\n" * 90_000 for number in range(10)})
+        await bot.until(lambda: any("too long" in text for text in answer.screen.texts))
 
         assert time.thread_time() - begun < MOST
         assert bot.requests == []

@@ -106,7 +106,8 @@ def question_row(question: Question, received_at: float) -> tuple[object, ...]:
 
 def pack_files(files: Sequence[Attachment]) -> str | None:
     """The column ``attached`` of ``reply``."""
-    return json.dumps([asdict(file) for file in files]) if files else None
+    # One by one, since no other thread has its turn within a call of `dumps`.
+    return f"[{', '.join(json.dumps(asdict(file)) for file in files)}]" if files else None
 
 
 def _read_files(row: sqlite3.Row) -> tuple[Attachment, ...]:

@@ -1,5 +1,6 @@
 """The store: a typed door to the database, one method for each thing that the core wants kept or brought back."""
 
+import asyncio
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -174,7 +175,8 @@ class Store:
 
     async def attach(self, reply: int, files: Sequence[Attachment]) -> None:
         """Keep what was read of the files that came with a question: nobody has to load them again."""
-        await self._database.write(_ATTACH, pack_files(files), reply)
+        # Elsewhere: they can be megabytes.
+        await self._database.write(_ATTACH, await asyncio.to_thread(pack_files, files), reply)
 
     async def draft(self, reply: int, answer: Answer | None, begun: int) -> None:
         """Keep what the screen is about to show of an answer, for a start that finds it unfinished.
