@@ -112,18 +112,19 @@ class Answering:
     async def _revised(self, asked: Asked) -> Asked | None:
         """What to answer now, with all revisions that have come in the store; None when there is none."""
         again = None
-        for revision, taken in asked.ticket.take_revisions():
-            try:
-                left = await self._store.revise(asked.number, revision)
-            except StoreError as error:
-                if not taken.done():
-                    taken.set_exception(error)
-                left = await self._store.asked(asked.message.conversation.platform, asked.message.id)
-            else:
-                if not taken.done():
-                    taken.set_result(True)
-            if left is not None:
-                again = Asked.of(left, asked.reply, asked.ticket, unfinished=revision.unfinished)
+        with asked.ticket.taking() as revisions:
+            for revision, taken in revisions:
+                try:
+                    left = await self._store.revise(asked.number, revision)
+                except StoreError as error:
+                    if not taken.done():
+                        taken.set_exception(error)
+                    left = await self._store.asked(asked.message.conversation.platform, asked.message.id)
+                else:
+                    if not taken.done():
+                        taken.set_result(True)
+                if left is not None:
+                    again = Asked.of(left, asked.reply, asked.ticket, unfinished=revision.unfinished)
         return again and replace(again, posts=again.posts or None)
 
     def _live(self, asked: Asked, draft: Draft | None) -> LiveReply:

@@ -1,7 +1,8 @@
 """One answer under way, and the means to end it or to begin it again, wherever it is."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
@@ -106,16 +107,24 @@ class Ticket:
         self._scope.end()
         return taken
 
-    def take_revisions(self) -> list[Pending]:
-        """Those that came since the last call, oldest first; whoever takes one says when it is in the store."""
-        taken, self._revisions = self._revisions, []
-        return taken
+    @contextmanager
+    def taking(self) -> Iterator[list[Pending]]:
+        """Those that came since the last time, oldest first; whoever takes one says when it is in the store.
+
+        Of whom nothing was said by the end of the block is told that it was not taken.
+        """
+        revisions, self._revisions = self._revisions, []
+        try:
+            yield revisions
+        finally:
+            for _, taken in revisions:
+                if not taken.done():
+                    taken.set_result(False)
 
     def leave(self) -> None:
         """The answer is over: what came too late is told so."""
-        for _, taken in self.take_revisions():
-            if not taken.done():
-                taken.set_result(False)
+        with self.taking():
+            pass
 
     def showing(self) -> Scope:
         """The block around the delivery of what is written: only a revision ends it early."""

@@ -1,5 +1,6 @@
 """The answer to a question is written anew, in its own messages; seen from a whole bot."""
 
+import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 
@@ -613,6 +614,27 @@ async def test_an_edit_is_not_lost_on_a_full_disk_but_told(rig: NewRig) -> None:
 
         assert await told(bot) == ["Hallo", "You said: Hallo"]
     assert answer.screen.texts == ["You said: Hallo", words.NOT_KEPT]
+
+
+async def test_an_edit_behind_a_wish_that_a_broken_disk_met_is_told_too(rig: NewRig) -> None:
+    """Nobody waits for ever: their next question would wait for the edit to be counted."""
+    bot = rig(Fickle("One two", "Three"))
+    async with bot.running():
+        answer = bot.platform.say("Hallo")
+        answer.inject("edit", Mishap(hold=5.0))
+        await bot.advance(3.0)
+        bot.platform.press("regenerate", answer)
+        await bot.rest()
+        taken = edit(bot, answer, "Hello")
+        await bot.rest()
+        bot.execute("ALTER TABLE reply RENAME TO elsewhere")
+        await bot.clock.advance(5.0)
+        async with asyncio.timeout(10):
+            await taken
+        bot.execute("ALTER TABLE elsewhere RENAME TO reply")
+        await bot.idle()
+
+    assert words.NOT_KEPT in answer.screen.texts
 
 
 async def test_stop_after_an_edit_stops_the_new_answer(rig: NewRig) -> None:

@@ -314,8 +314,9 @@ async def test_whoever_is_interrupted_in_line_keeps_the_spot(sessions: MakeSessi
         with some.turn(own) as spot:
             async with own:
                 await spot.come()
-            for _, taken in own.take_revisions():
-                taken.set_result(True)
+            with own.taking() as revisions:
+                for _, taken in revisions:
+                    taken.set_result(True)
             async with own:
                 await spot.come()
                 order.append(own.message_id)
@@ -366,8 +367,9 @@ async def test_a_revision_ends_the_block_from_which_it_can_begin_again() -> None
             async with own:
                 tries.append(own.revised)
                 await forever()
-            for _, taken in own.take_revisions():
-                taken.set_result(True)
+            with own.taking() as revisions:
+                for _, taken in revisions:
+                    taken.set_result(True)
 
     task = asyncio.create_task(work())
     await asyncio.sleep(0)
