@@ -139,6 +139,7 @@ class Answering:
             posts=asked.posts,
             most_parts=self._styles.default.most_messages,
             footnote=WIDEST_FOOTER if self._styles.default.footer else "",
+            anew=asked.revised and draft is not None,
         )
 
     async def _make(self, draft: Draft, asked: Asked, live: LiveReply, spot: Spot) -> None:

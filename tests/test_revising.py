@@ -188,6 +188,20 @@ async def test_the_command_writes_the_last_answer_anew(rig: NewRig) -> None:
     assert [(frame.text, frame.private) for frame in said.screen.frames] == [(words.RETRYING, True)]
 
 
+async def test_the_command_posts_an_answer_anew_that_was_removed(rig: NewRig) -> None:
+    """There is no message left for it to stand in."""
+    bot = rig(Fickle("One two", "Three four five"))
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        await bot.idle()
+        answer.delete(0)
+        bot.platform.say("/retry")
+        await bot.idle()
+
+        assert await told(bot) == ["Count", "Three four five "]
+    assert answer.screen.texts == ["One two", "Three four five"]
+
+
 async def test_the_command_asks_again_what_failed(rig: NewRig) -> None:
     """ "Please try again" is what it was told."""
     model = Changing(broken)

@@ -53,16 +53,19 @@ class LiveReply:
         posts: Sequence[str | None] | None = None,
         most_parts: int = MOST_PARTS,
         footnote: str = "",
+        anew: bool = False,
     ) -> None:
         """``key`` names the answer in 20 characters at most, ``footnote`` is the longest that it may get.
 
         An answer that was begun before is taken up again with the same key and with ``posts``, the `Post.ref` of every
-        message that its journal knows, perhaps none; None stands for one that may have been sent or not.
+        message that its journal knows, perhaps none; None stands for one that may have been sent or not. ``anew``: it
+        is another answer in those messages, and is posted again where they were removed.
         """
         self._reply = reply
         self._budgets = budgets
         self._clock = clock
-        self._parts = Parts(reply, key=key, budgets=budgets, clock=clock, journal=journal or NoJournal(), posts=posts)
+        journal = journal or NoJournal()
+        self._parts = Parts(reply, key=key, budgets=budgets, clock=clock, journal=journal, posts=posts, anew=anew)
         self._bot = reply.limits.bot
         self._buckets = (reply.limits.edits, self._bot)
         self._layout = Layout(reply.limits, most_parts, footnote)

@@ -14,7 +14,7 @@ from clawdbot.delivery.calls import told
 from clawdbot.delivery.outbox import Journal
 from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.delivery.preview import Preview
-from clawdbot.errors import DeliveryError, Gone, Limited, Moved, StoreError, Unsure
+from clawdbot.errors import DeliveryError, Gone, Limited, Moved, StoreError, Unreachable, Unsure
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,9 @@ class Parts:
         clock: Clock,
         journal: Journal,
         posts: Sequence[str | None] | None,
+        anew: bool = False,
     ) -> None:
+        """``anew``: another answer takes the place of one whose messages are ``posts``; they may have been removed."""
         self.call: asyncio.Task[None] | None = None
         """The latest call, under way or done."""
         self.note: asyncio.Task[None] | None = None
@@ -79,6 +81,8 @@ class Parts:
         self._text_noted_at = -inf
         """When the journal was told of the growing text last."""
         self._taken_up = posts is not None
+        self._replaceable = anew
+        """Whether messages that turn out to be removed are posted again."""
         self._parts = [_taken_up(reply, ref) for ref in posts or ()]
 
     @property
@@ -175,6 +179,8 @@ class Parts:
         except DeliveryError as error:
             if isinstance(error, Limited):
                 self._budgets.refuse(*buckets, error, self._clock.now())
+            if isinstance(error, Gone) and self._post_again():
+                raise Unreachable("The former answer was removed; this one is posted anew.") from error
             await self._take_down(error, part, frame)
             raise
         finally:
@@ -182,6 +188,18 @@ class Parts:
         part.shown = None if post is None and self._doubt(part, frame) else frame
         self.acknowledged_at = self._clock.now()
         await self._note(number, part)
+
+    def _post_again(self) -> bool:
+        """Forget messages that somebody has removed before they showed anything of this answer; whether that is so.
+
+        All of them, or their texts would come in another order; and by another key, which stands for no removed one.
+        """
+        again = self._replaceable and self.acknowledged_at is None
+        self._replaceable = False
+        if again:
+            self._parts = [_Part(begun=True) for _ in self._parts]
+            self._key, self._taken_up = f"{self._key}+", False
+        return again
 
     async def _announce(self, number: int, part: _Part, frame: Frame) -> None:
         """Note what the coming call may show, where a later process would have to know it.

@@ -268,6 +268,26 @@ async def test_message_that_is_no_longer_needed_says_so(clock: ManualClock, live
     assert [frame.last for frame in reply.screen.frames] == [True, False, False]
 
 
+async def test_another_answer_is_posted_again_where_the_former_was_removed(
+    clock: ManualClock, live: Live, play: Play
+) -> None:
+    """All of it, in its order, by keys that stand for no removed message."""
+    reply = MemoryReply(clock, limits(size=200))
+    text = "".join(WORDS[:60]).strip()
+    async with live(reply) as before:
+        await before.finish(text, State.FINAL)
+    posted = len(reply.screen.texts)
+    reply.delete(0)
+
+    async def finish() -> None:
+        async with live(reply, posts=[str(part) for part in range(posted)], anew=True) as answer:
+            await answer.finish(text, State.FINAL)
+
+    await play(finish())
+    assert reply.screen.texts[posted:] == reply.screen.texts[:posted]
+    assert posted > 1
+
+
 async def test_message_that_the_journal_does_not_know_is_recognised(clock: ManualClock, live: Live) -> None:
     """Killed between the send and the note: the same key brings the message back, and it is brought up to date."""
     reply = MemoryReply(clock)
