@@ -16,6 +16,7 @@ from clawdbot.gate import Gate
 from clawdbot.menu import COMMANDS
 from clawdbot.ops.meter import Meter
 from clawdbot.pairing import LIFE
+from clawdbot.quota import DAY, HOUR
 from clawdbot.report import own, report
 from clawdbot.revising import Revising
 from clawdbot.said import Said
@@ -25,7 +26,6 @@ from clawdbot.style import Styles
 from clawdbot.ticket import may_change
 from clawdbot.usage import measured, usage
 
-HOUR, DAY = 3600.0, 86_400.0
 OWN = 10
 """So many of their own last answers somebody is shown."""
 
