@@ -1,9 +1,11 @@
 """An engine that sleeps instead of being closed, where it can: it gives its memory back and is soon there again."""
 
+import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from clawdbot.clock import first_of
 from clawdbot.engine.host import OpenedEngine, OpenEngine, Sleeper
 from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Tokenizer
 from clawdbot.errors import EngineDead
@@ -83,7 +85,7 @@ class _Bed:
         sleeper, self._asleep = self._asleep, None
         if sleeper is not None:
             try:
-                await sleeper.wake()
+                await _unless_it_dies(sleeper, sleeper.wake())
             except EngineDead:
                 log.warning("the engine died in its sleep; it is started again")
                 await self.clear()
@@ -95,8 +97,17 @@ class _Bed:
         if not (isinstance(engine, Sleeper) and engine.can_sleep):
             return False
         try:
-            await engine.sleep()
+            await _unless_it_dies(engine, engine.sleep())
         except EngineDead:
             return False
         self._asleep = engine
         return True
+
+
+async def _unless_it_dies(engine: Sleeper, work: Awaitable[None]) -> None:
+    """Wait for ``work`` of ``engine``, which may give no answer when it dies over it. Raises `EngineDead` then."""
+    working = asyncio.ensure_future(work)
+    await first_of(working, engine.died())
+    if not working.done():
+        raise EngineDead("The engine died while it fell asleep or woke.")
+    await working

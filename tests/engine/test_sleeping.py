@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from clawdbot.engine.host import OpenEngine
 from clawdbot.engine.protocol import Request, Sampling, exhaust
 from clawdbot.engine.sleeping import sleeping
 from clawdbot.errors import EngineUnavailable
@@ -86,6 +87,37 @@ async def test_one_that_died_in_its_sleep_is_opened_anew(clock: ManualClock) -> 
             await exhaust(engine, QUESTION)
 
     assert [len(each.requests) for each in stall.engines] == [0, 1]
+    assert stall.closed == 2
+
+
+@pytest.mark.parametrize("doing", ["sleep", "wake"])
+async def test_one_that_dies_on_the_way_to_sleep_or_back_is_opened_anew(
+    clock: ManualClock, monkeypatch: pytest.MonkeyPatch, doing: str
+) -> None:
+    """vLLM answers nothing then, and questions would wait for ever."""
+    stall, begun = Stall(clock), asyncio.Event()
+
+    async def no_answer(self: ScriptedEngine) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def twice(open_engine: OpenEngine) -> None:
+        for _ in range(2):
+            async with open_engine() as engine:
+                await exhaust(engine, QUESTION)
+
+    monkeypatch.setattr(ScriptedEngine, doing, no_answer)
+    async with sleeping(stall.open) as open_engine, asyncio.timeout(10):
+        asking = asyncio.create_task(twice(open_engine))
+        await begun.wait()
+        stall.engines[0].die()
+        begun.clear()
+        if doing == "sleep":
+            await begun.wait()  # the next one's turn to sleep
+            stall.engines[1].die()
+        await asking
+
+    assert [len(engine.requests) for engine in stall.engines] == [1, 1]
     assert stall.closed == 2
 
 
