@@ -14,6 +14,7 @@ from clawdbot.addresses import Addresses
 from clawdbot.albums import Albums
 from clawdbot.answering import Answering
 from clawdbot.bot import Bot
+from clawdbot.cancelling import told_to_end
 from clawdbot.chat import Adapter, Receive
 from clawdbot.choices import Choice
 from clawdbot.clock import Clock
@@ -183,8 +184,7 @@ async def supervise(name: str, adapter: Adapter, receive: Receive, clock: Clock,
             log.error("%s is not served: %s", name, error)  # noqa: TRY400 - the sentence says it all
             raise
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if told_to_end():
                 raise
             # Something inside of it was cancelled; it was not told to end.
             log.warning("%s was cut off and is started again in %.0f s", name, pause)

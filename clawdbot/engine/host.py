@@ -7,8 +7,10 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Protocol, runtime_checkable
 
 from clawdbot.abilities import Phase
+from clawdbot.cancelling import told_to_end
 from clawdbot.clock import Clock, first_of, until
 from clawdbot.engine.protocol import Engine, EngineInfo
+from clawdbot.errors import EngineUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +123,13 @@ class EngineHost:
                     after = await self._end_of(engine)
                     self._set(after)  # closing what is left of it takes a while
                     log.log(*_REPORTS[after])
+            except asyncio.CancelledError as error:
+                if told_to_end():
+                    raise
+                if self._info is None:
+                    raise EngineUnavailable("The engine's start was cut off.", "Start the bot again.") from error
+                after = Phase.RESTARTING
+                log.warning("the engine was cut off; next try in %.0f s", pause)
             except Exception:
                 if self._info is None:
                     raise

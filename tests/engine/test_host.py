@@ -17,7 +17,7 @@ from clawdbot.testing.rig import echo
 class Garage:
     """Opens engines one after the other; what an opening raises instead is said beforehand."""
 
-    def __init__(self, clock: ManualClock, *troubles: Exception | None, closing: float = 0.0) -> None:
+    def __init__(self, clock: ManualClock, *troubles: BaseException | None, closing: float = 0.0) -> None:
         """``troubles``: for each opening in turn, None where it works; ``closing``: seconds that an engine takes."""
         self.engines: list[ScriptedEngine] = []
         self.tries: list[float] = []
@@ -117,6 +117,27 @@ async def test_later_openings_are_tried_again_for_good(clock: ManualClock, troub
     assert pauses == [2.0, 4.0, 8.0, 16.0, 32.0, *[LONGEST_PAUSE] * 5]
     assert host.ready
     running.cancel()
+
+
+async def test_a_cancellation_inside_of_it_does_not_end_the_host(clock: ManualClock) -> None:
+    """It was not told to end, and without it nobody would ever be answered again."""
+    garage = Garage(clock, None, asyncio.CancelledError())
+    host = EngineHost(garage.open, clock)
+    running = asyncio.create_task(host.run())
+    await clock.settle()
+    garage.engines[0].die()
+    await clock.advance(10.0)
+
+    assert not running.done()
+    assert len(garage.tries) == 3
+    assert host.ready
+    running.cancel()
+
+
+async def test_a_first_opening_that_is_cut_off_comes_out(clock: ManualClock) -> None:
+    """A cancelled task is no fault to a group of tasks: the bot would run on without an engine."""
+    with pytest.raises(EngineUnavailable):
+        await asyncio.create_task(EngineHost(Garage(clock, asyncio.CancelledError()).open, clock).run())
 
 
 async def test_an_engine_that_worked_is_restarted_soon(clock: ManualClock) -> None:
