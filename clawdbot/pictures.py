@@ -21,10 +21,9 @@ def open_picture(data: bytes) -> Image.Image | None:
         with Image.open(BytesIO(data), formats=FORMATS) as found:
             if found.width * found.height > MOST_PIXELS:
                 return None
-            found.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))  # JPEG is unpacked at a fraction of its size
-            upright = ImageOps.exif_transpose(found)
-            upright.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-            return _on_white(upright)
+            # Before it is turned, which takes a copy; JPEG is unpacked at a fraction of its size.
+            found.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+            return _on_white(ImageOps.exif_transpose(found))
     except (
         Image.DecompressionBombError,
         Image.DecompressionBombWarning,

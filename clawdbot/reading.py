@@ -70,6 +70,8 @@ class Reading:
         self._bounds = bounds
         self._info = info
         self._clock = clock
+        self._unpacking = asyncio.Lock()
+        """One picture at a time: however few bytes it has, it may take half a gigabyte of memory meanwhile."""
 
     def check(self, message: Message) -> None:
         """Look at what is known without loading anything. Raises `Unreadable`."""
@@ -109,7 +111,8 @@ class Reading:
         data = await self._load(file, reply)
         self._check_size(file, len(data))
         if file.is_picture:
-            picture = await asyncio.to_thread(open_picture, data)
+            async with self._unpacking:
+                picture = await asyncio.to_thread(open_picture, data)
             if picture is None:
                 raise Unreadable(words.NO_PICTURE.format(name=label(file.name)))
             return picture

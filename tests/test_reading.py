@@ -1,5 +1,6 @@
 """Files that come with a question: loaded in its own task, kept with it, or refused with a sentence that names them."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from io import BytesIO
@@ -9,12 +10,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from clawdbot import words
+from clawdbot import reading, words
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Edited, Message, State
 from clawdbot.config import AnswerSettings, SessionSettings
 from clawdbot.documents import with_files
 from clawdbot.errors import DeliveryError, Gone, Limited, Unreachable, Unsure
+from clawdbot.pictures import open_picture
 from clawdbot.testing.engine import INFO
 from clawdbot.testing.memory import Mishap
 from clawdbot.testing.rig import ADA, BOB, Rig, question, silent, slow, turns
@@ -354,6 +356,29 @@ async def test_several_pictures_keep_their_order(rig: NewRig) -> None:
         await bot.idle()
 
     assert [image.getpixel((0, 0)) for image in bot.requests[0].images] == [(255, 0, 0), (0, 0, 255)]
+
+
+async def test_pictures_are_unpacked_one_at_a_time(rig: NewRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few hundred kilobytes become half a gigabyte: some of them at a time would end the bot."""
+    two = threading.Barrier(2)
+    met = []
+
+    def opening(data: bytes) -> Image.Image | None:
+        try:
+            met.append(two.wait(0.2))
+        except threading.BrokenBarrierError:
+            two.reset()
+        return open_picture(data)
+
+    monkeypatch.setattr(reading, "open_picture", opening)
+    bot = seeing(rig)
+    async with bot.running():
+        for who, chat in ((ADA, 1), (BOB, 2)):
+            bot.platform.say("Which?", who, chat=chat, files={"a.png": picture(), "b.png": picture()})
+        await bot.idle()
+
+    assert met == []
+    assert [len(request.images) for request in bot.requests] == [2, 2]
 
 
 async def test_a_later_question_has_a_note_instead_of_the_picture(rig: NewRig) -> None:
