@@ -37,7 +37,7 @@ from clawdbot.ops.doctor.cli import diagnose
 from clawdbot.ops.logs import Level, logged, set_level
 from clawdbot.ops.redaction import Redactor, secrets_of
 from clawdbot.ops.watch import Watch, wanted
-from clawdbot.reload import Reloading, on_hangup
+from clawdbot.reload import Reloading, hangups, reread
 from clawdbot.store.backup import back_up
 
 log = logging.getLogger(__name__)
@@ -94,11 +94,12 @@ def _serve(settings: Settings, adapters: Mapping[str, Adapter], load: Callable[[
 
     async def serve_platforms(stop: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
+            asked = stack.enter_context(hangups())  # before anything is open, and until all is closed
             opening = open_app(settings, opener(settings.engine, clock), clock, observe)
             app = await stack.enter_async_context(opening)
             if watch:
                 await stack.enter_async_context(watch.open(app, adapters))
-            await stack.enter_async_context(on_hangup(Reloading(settings, load, partial(_adopt, app))))
+            await stack.enter_async_context(reread(Reloading(settings, load, partial(_adopt, app)), asked))
             await serve(app, adapters, clock, stop, settings.sessions.drain)
 
     _run(serve_platforms)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from pydantic import BaseModel
@@ -28,17 +28,12 @@ class Reloading:
         self._settings = settings
         self._load = load
         self._adopt = adopt
-        self._asked = asyncio.Event()
 
-    def ask(self) -> None:
-        """Read it again soon; once for all who ask meanwhile."""
-        self._asked.set()
-
-    async def run(self) -> None:
-        """Do so whenever it is asked for, until cancelled."""
+    async def run(self, asked: asyncio.Event) -> None:
+        """Do so whenever ``asked`` is set, once for all who set it meanwhile, until cancelled."""
         while True:
-            await self._asked.wait()
-            self._asked.clear()
+            await asked.wait()
+            asked.clear()
             await survived(self.reload())
 
     async def reload(self) -> None:
@@ -58,16 +53,24 @@ class Reloading:
             log.warning("needs a restart: %s", ", ".join(left))
 
 
+@contextmanager
+def hangups() -> Iterator[asyncio.Event]:
+    """In the block SIGHUP sets the event; outside it ends the process at once."""
+    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGHUP, asked.set)
+    try:
+        yield asked
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+
+
 @asynccontextmanager
-async def on_hangup(reloading: Reloading) -> AsyncIterator[None]:
-    """In the block the configuration is read again on SIGHUP."""
-    loop = asyncio.get_running_loop()
-    task = asyncio.create_task(reloading.run())
-    loop.add_signal_handler(signal.SIGHUP, reloading.ask)
+async def reread(reloading: Reloading, asked: asyncio.Event) -> AsyncIterator[None]:
+    """In the block the configuration is read again whenever ``asked`` is set."""
+    task = asyncio.create_task(reloading.run(asked))
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGHUP)
         task.cancel()
 
 

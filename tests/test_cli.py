@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from clawdbot import __version__, cli
+from clawdbot.app import App
 from clawdbot.clock import SystemClock
 from clawdbot.engine import opener
 from clawdbot.errors import EngineUnavailable
@@ -296,6 +297,38 @@ def test_on_sighup_the_configuration_is_read_again(
     assert "configuration reloaded: access.telegram, logging.level" in ended.err
     assert "needs a restart: adapters.telegram.keep_warm" in ended.err
     assert TOKEN not in ended.err
+
+
+@pytest.mark.timeout(30)
+def test_a_hangup_while_it_opens_or_closes_does_not_end_it(
+    run: Run, vllm: Vllm, configured: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default the signal ends a process at once. What it asks for is done when the bot is there."""
+    monkeypatch.setenv("CLAWDBOT_TELEGRAM_TOKEN", TOKEN)
+    heard, open_app = Heard("configuration reloaded"), cli.open_app
+
+    @asynccontextmanager
+    async def opened(*parts: Any) -> AsyncIterator[App]:
+        os.kill(os.getpid(), signal.SIGHUP)
+        async with open_app(*parts) as app:
+            yield app
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    async def leave() -> None:
+        await heard.event.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(cli, "open_app", opened)
+    vllm.instead = leave
+    logging.getLogger().addHandler(heard)
+    try:
+        ended = run("run", "--config", configured('[adapters.telegram]\nbase_url = "http://127.0.0.1:9"\n'))
+    finally:
+        logging.getLogger().removeHandler(heard)
+
+    assert ended.code == 0
+    assert "configuration reloaded: nothing to change" in ended.err
 
 
 # Leaving

@@ -23,7 +23,7 @@ from clawdbot.config import (
     StoreSettings,
 )
 from clawdbot.errors import ConfigError
-from clawdbot.reload import Reloading, adoptable, changed, on_hangup
+from clawdbot.reload import Reloading, adoptable, changed, hangups, reread
 from clawdbot.testing.rig import EVE, Rig, turns
 
 NewRig = Callable[..., Rig]
@@ -132,11 +132,12 @@ async def test_the_signal_reads_it_again_and_a_fault_of_ours_ends_nothing(old: S
             raise ZeroDivisionError
         return old
 
-    async with on_hangup(Reloading(old, load, adopted.put_nowait)), asyncio.timeout(10):
-        os.kill(os.getpid(), signal.SIGHUP)
-        await read.wait()
-        os.kill(os.getpid(), signal.SIGHUP)
-        assert await adopted.get() == old
+    with hangups() as asked:
+        async with reread(Reloading(old, load, adopted.put_nowait), asked), asyncio.timeout(10):
+            os.kill(os.getpid(), signal.SIGHUP)
+            await read.wait()
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert await adopted.get() == old
 
 
 async def test_a_running_bot_goes_on_by_the_new_settings(rig: NewRig) -> None:
