@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from clawdbot import __version__, cli
-from clawdbot.app import App
+from clawdbot.app import App, open_app
 from clawdbot.clock import SystemClock
 from clawdbot.engine import opener
 from clawdbot.errors import EngineUnavailable
@@ -305,7 +305,7 @@ def test_a_hangup_while_it_opens_or_closes_does_not_end_it(
 ) -> None:
     """By default the signal ends a process at once. What it asks for is done when the bot is there."""
     monkeypatch.setenv("CLAWDBOT_TELEGRAM_TOKEN", TOKEN)
-    heard, open_app = Heard("configuration reloaded"), cli.open_app
+    heard = Heard("configuration reloaded")
 
     @asynccontextmanager
     async def opened(*parts: Any) -> AsyncIterator[App]:
