@@ -25,6 +25,9 @@ NOTE_PATIENCE = 0.02
 # Seconds; a wait that the platform asks for is over by the next start if it is shorter.
 LONG_WAIT = 5.0
 
+LEFT_OVER = Frame(words.WITHDRAWN, State.FINAL, last=False)
+"""What a message says that the answer does not need any more and that cannot be deleted."""
+
 
 @dataclass(slots=True)
 class _Part:
@@ -93,7 +96,7 @@ class Parts:
     def differing(self, frames: Sequence[Frame]) -> int | None:
         """The first of ``frames`` that the screen does not show yet; None when it shows them all.
 
-        A message that somebody has removed is not missing.
+        A message that somebody has removed is not missing, nor one that would only say that it is not needed.
         """
         for number, frame in enumerate(frames):
             if number >= len(self._parts):
@@ -101,7 +104,8 @@ class Parts:
                     continue
                 return number
             part = self._parts[number]
-            if not part.gone and not _same(part.shown, frame):
+            needed = not part.gone and (part.post is not None or frame is not LEFT_OVER)
+            if needed and not _same(part.shown, frame):
                 return number
         return None
 
@@ -111,8 +115,7 @@ class Parts:
 
     def covered(self, frames: Sequence[Frame]) -> list[Frame]:
         """``frames`` for every message there is: one more than the answer needs, which cannot be deleted, says so."""
-        left_over = Frame(words.WITHDRAWN, State.FINAL, last=False)
-        return [*frames, *(left_over for part in self._parts[len(frames) :] if part.post)]
+        return [*frames, *[LEFT_OVER] * (len(self._parts) - len(frames))]
 
     @property
     def pace(self) -> Pace:

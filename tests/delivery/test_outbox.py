@@ -6,9 +6,9 @@ import pytest
 
 from clawdbot.chat import File, Frame, State
 from clawdbot.delivery.live import LiveReply
-from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Rejected, StoreError, Unreachable, Unsure
+from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Moved, Rejected, StoreError, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.memory import NO_MISHAP, MemoryPost, MemoryReply, Mishap, Screen, limits
+from clawdbot.testing.memory import NO_MISHAP, Call, MemoryPost, MemoryReply, Mishap, Screen, limits
 from clawdbot.words import INTERRUPTED_MARK, WITHDRAWN
 
 Live = Callable[..., LiveReply]
@@ -266,6 +266,27 @@ async def test_message_that_is_no_longer_needed_says_so(clock: ManualClock, live
         await answer.finish("Short", State.FINAL)
     assert reply.screen.texts == ["Short", WITHDRAWN, WITHDRAWN]
     assert [frame.last for frame in reply.screen.frames] == [True, False, False]
+
+
+async def test_messages_that_are_no_longer_needed_do_not_move_along(clock: ManualClock, live: Live, play: Play) -> None:
+    """A group becomes a supergroup: nothing is sent there only to say that it is not needed."""
+    left_behind = range(0)
+
+    def faults(call: Call) -> Mishap:
+        return Mishap(Moved(-1001)) if call.method == "edit" and call.part in left_behind else NO_MISHAP
+
+    reply = MemoryReply(clock, limits(size=200), faults=faults)
+    async with live(reply) as before:
+        await before.finish("".join(WORDS[:60]).strip(), State.FINAL)
+    left_behind = range(len(reply.screen.texts))
+
+    async def finish() -> None:
+        async with live(reply, key="another", posts=[str(part) for part in left_behind]) as answer:
+            await answer.finish("Short", State.FINAL)
+
+    await play(finish())
+    assert len(left_behind) > 2
+    assert reply.screen.texts[len(left_behind) :] == ["Short"]
 
 
 async def test_another_answer_is_posted_again_where_the_former_was_removed(
