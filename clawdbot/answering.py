@@ -159,10 +159,11 @@ class Answering:
             if draft.text:  # what was begun leaves no room to go on
                 draft.fail()
                 return
-            draft.text = error.said if isinstance(error, Unreadable) else _too_long(error)
-            draft.failure = State.FAILED
             if asked.message.files:  # nobody asks again what they say: a retry loads them anew
                 await keep(self._store.attach(asked.number, [replace(file, text=None) for file in asked.message.files]))
+            # Behind the last wait: whoever stops it in there gets no sentence as an answer.
+            draft.text = error.said if isinstance(error, Unreadable) else _too_long(error)
+            draft.failure = State.FAILED
 
     async def _in_turn(self, asked: Asked, live: LiveReply, spot: Spot) -> Asked:
         """Let the question have its turn and its files; a file that cannot be read is told before the turn comes."""

@@ -1,7 +1,9 @@
 """Files that come with a question: loaded in its own task, kept with it, or refused with a sentence that names them."""
 
+import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
@@ -20,6 +22,7 @@ from clawdbot.pictures import open_picture
 from clawdbot.testing.engine import INFO
 from clawdbot.testing.memory import Mishap
 from clawdbot.testing.rig import ADA, BOB, Rig, question, silent, slow, turns
+from clawdbot.words import STOPPED_MARK
 
 NewRig = Callable[..., Rig]
 
@@ -499,3 +502,23 @@ async def test_what_can_be_read_is_told_as_it_is(rig: NewRig) -> None:
         await bot.idle()
 
     assert answer.screen.texts == [words.UNREADABLE.format(names="song.mp3", what=words.READABLE_WITH_PICTURES)]
+
+
+async def test_a_refusal_that_is_stopped_is_no_answer(rig: NewRig) -> None:
+    """While the store is told that there is nothing of the file; or the model would have said that sentence."""
+    bot = rig()
+    async with bot.running():
+        answer = bot.platform.say("What is that?", files={"a.txt": b"Hello"})
+        del bot.platform.contents["a.txt"]
+        answer.inject("fetch", Mishap(delay=0.5))
+        await bot.rest()
+        with closing(sqlite3.connect(bot.database, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            await bot.clock.advance(0.5)
+            bot.platform.delete(answer)
+            await bot.clock.settle()
+            other.execute("ROLLBACK")
+        await bot.idle()
+
+        assert await bot.app.store.history("memory:1:0", INFO.model) == []
+    assert answer.screen.texts == [STOPPED_MARK]
