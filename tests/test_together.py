@@ -1,6 +1,9 @@
 """Work of which the rest is of no use when a part fails."""
 
 import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -18,31 +21,30 @@ async def forever() -> None:
     await asyncio.Event().wait()
 
 
-async def test_the_first_fault_ends_the_others() -> None:
-    with pytest.raises(Unreadable, match="no text"):
+async def broken(*beside: Coroutine[Any, Any, None], busy: bool) -> list[asyncio.Task[None]]:
+    """A group that fails, while it is ``busy`` itself or only waits; the tasks ``beside`` the one that fails."""
+    others: list[asyncio.Task[None]] = []
+    with suppress(Unreadable):
         async with together() as group:
-            other = group.create_task(forever())
+            others += [group.create_task(work) for work in beside]
             group.create_task(fail())
+            if busy:
+                await forever()
+    return others
+
+
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_fault_ends_the_others_and_the_block(busy: bool) -> None:
+    (other,) = await broken(forever(), busy=busy)
 
     assert other.cancelled()
 
 
-async def test_a_fault_ends_the_block() -> None:
-    with pytest.raises(Unreadable, match="no text"):
-        async with together() as group:
-            group.create_task(fail())
-            await forever()
-
-
-@pytest.mark.parametrize("late", [False, True])
-async def test_a_stop_behind_a_fault_ends_its_block_alone(late: bool) -> None:
-    """Whether the group still had work of its own when it failed, or only waited: the task goes on."""
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_stop_behind_a_fault_ends_its_block_alone(busy: bool) -> None:
+    """The task goes on behind it."""
     scope = Scope()
     async with scope:
-        with pytest.raises(Unreadable):
-            async with together() as group:
-                group.create_task(fail())
-                if not late:
-                    await forever()
+        await broken(busy=busy)
         scope.end()
         await forever()
