@@ -26,7 +26,6 @@ class Asked:
     """An interrupted answer that is to be continued."""
     revised: bool = False
     """Whether it was asked for anew: its time says nothing about how fast questions are answered."""
-
     pictures: tuple[Image, ...] = ()
     """Those that came along, as soon as they were read."""
 

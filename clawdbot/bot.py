@@ -241,12 +241,10 @@ class Bot:
         if not self._gate.decide(event.by, event.conversation).allowed:
             return
         admin = self._gate.is_admin(event.conversation.platform, event.by)
-        if event.control == "continue":
-            work = partial(self._resuming.go_on, event, reply, admin=admin)
-            self._sessions.spawn(work, partial(self._notices.explain, Said(words.FAILED, private=True), event, reply))
-        elif event.control == "regenerate":
-            work = partial(self._revising.regenerate, event, reply, admin=admin)
-            self._sessions.spawn(work, partial(self._notices.explain, Said(words.FAILED, private=True), event, reply))
+        anew = {"continue": self._resuming.go_on, "regenerate": self._revising.regenerate}
+        if (work := anew.get(event.control)) is not None:
+            apologise = partial(self._notices.explain, Said(words.FAILED, private=True), event, reply)
+            self._sessions.spawn(partial(work, event, reply, admin=admin), apologise)
         elif event.control == "stop":
             above = [ticket for ticket in self._sessions.at(event.conversation.place) if ticket.shows(event.post)]
             if above:
