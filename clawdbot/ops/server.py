@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.log import server_logger as web_logger
 
 from clawdbot.errors import ConfigError
 from clawdbot.ops.guard import COOKIE, Asking, Guard
@@ -89,6 +91,7 @@ async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[s
     """
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=LEAVE)
     await runner.setup()
+    web_logger.addFilter(_is_ours)
     try:
         try:
             await web.TCPSite(runner, host, port).start()
@@ -100,6 +103,13 @@ async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[s
         yield _address(runner)
     finally:
         await asyncio.shield(runner.cleanup())
+        web_logger.removeFilter(_is_ours)
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether an error in the log is one of the bot's: whoever looks for open ports sends what is no HTTP."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError | web.RequestPayloadError)
 
 
 def _address(runner: web.AppRunner) -> str:

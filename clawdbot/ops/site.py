@@ -70,7 +70,7 @@ class Site:
     async def _let_in(self, request: web.Request) -> web.Response:
         try:
             given = (await request.post()).get("token")
-        except (LookupError, ValueError) as error:  # no such encoding, or not in it; no form
+        except (LookupError, ValueError, web.RequestPayloadError) as error:  # no such encoding, or not in it; no form
             raise web.HTTPBadRequest(text="That is no form.") from error
         if not isinstance(given, str) or not self._guard.is_token(given.strip()):
             log.warning("somebody gave a wrong token for the bot's page")

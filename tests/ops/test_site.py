@@ -210,3 +210,30 @@ async def test_what_no_browser_sends_is_refused_without_a_fault(
 
     assert 400 <= status < 500
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\r\n\r\n",  # the beginning of TLS
+        b"GARBAGE\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"POST /login HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"POST /login HTTP/1.1\r\nHost: HOST\r\nOrigin: http://HOST\r\nContent-Encoding: gzip\r\n"
+        b"Content-Type: application/x-www-form-urlencoded\r\n"
+        b"Content-Length: 5\r\nConnection: close\r\n\r\nabcde",
+    ],
+)
+async def test_what_is_no_http_is_no_fault_of_the_bot(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever looks for open ports sends such things; nobody is to be woken for that."""
+    async with site(TOKEN) as visitor:
+        host = visitor.address.removeprefix("http://")
+        reader, writer = await asyncio.open_connection(*host.split(":"))
+        writer.write(sent.replace(b"HOST", host.encode()))
+        async with asyncio.timeout(10):
+            answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+
+    assert answer.split()[1] == b"400"
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
