@@ -31,7 +31,7 @@ from clawdbot.engine.vllm import VllmEngine, open_vllm
 from clawdbot.testing.discord import Post, SimDiscord
 from clawdbot.testing.telegram import Look, Shown, SimTelegram
 from clawdbot_discord import DiscordAdapter, DiscordSettings
-from clawdbot_discord.controls import STOP
+from clawdbot_discord.controls import control_of
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
@@ -152,7 +152,11 @@ async def ask_discord(sim: SimDiscord, text: str) -> Growth:
     posted = question.history[0].at
     answer = sim.answers(sim.channel)[before]
     moments = [
-        Moment(look.at - posted, _markdown(look.text), ["Stop" for button in look.buttons if button.startswith(STOP)])
+        Moment(
+            look.at - posted,
+            _markdown(look.text),
+            [control.title() for button in look.buttons if (control := control_of(button))],
+        )
         for look in answer.history
     ]
     return Growth("Discord", sim.user.name, text, moments)
