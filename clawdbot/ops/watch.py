@@ -22,10 +22,11 @@ from clawdbot.ops.readings import read
 from clawdbot.ops.server import OPEN, guarded, serving
 from clawdbot.ops.site import OPEN_PATHS, Site
 from clawdbot.ops.watching import ErrorTally, watch_loop
+from clawdbot.quota import DAY
 
 log = logging.getLogger(__name__)
 
-DAY = 86_400.0
+BACK = DAY
 """Seconds: so far back the page knows answers of former runs."""
 
 
@@ -56,7 +57,7 @@ class Watch:
         site = Site(guard, self._look, partial(self._now, app, adapters), self._clock, hosted)
         web = guarded(guard, OPEN_PATHS | OPEN | (frozenset() if token else PATHS))
         web.add_routes([*health.routes(), *site.routes()])
-        self._look.recall(await app.store.timings(self._clock.wall() - DAY, KEPT))
+        self._look.recall(await app.store.timings(self._clock.wall() - BACK, KEPT))
         with tallied(self._metrics):
             looking = asyncio.create_task(watch_loop(self._clock, self._metrics.lagged))
             try:

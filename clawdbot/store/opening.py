@@ -10,12 +10,11 @@ from pathlib import Path
 
 from clawdbot.clock import Clock
 from clawdbot.errors import StoreError
+from clawdbot.quota import DAY
 from clawdbot.store.database import Database, open_database
 from clawdbot.store.store import Store
 
 log = logging.getLogger(__name__)
-
-DAY = 86_400.0
 
 _PRUNE = (
     "DELETE FROM event WHERE at < ?",
