@@ -48,10 +48,38 @@ class SystemClock:
         return time.time()
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(max(0.0, seconds))
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        over = asyncio.Event()
+        alarm = self.alarm(seconds, over.set)
+        try:
+            await over.wait()
+        finally:
+            alarm.cancel()
 
     def alarm(self, seconds: float, ring: Callable[[], None]) -> Alarm:
-        return asyncio.get_running_loop().call_later(max(0.0, seconds), ring)
+        return _Alarm(self, self.now() + seconds, ring)
+
+
+class _Alarm:
+    """Never rings too early, as a loop may that counts in whole milliseconds (uvloop does)."""
+
+    __slots__ = ("_at", "_clock", "_handle", "_loop", "_ring")
+
+    def __init__(self, clock: Clock, at: float, ring: Callable[[], None]) -> None:
+        self._clock, self._at, self._ring = clock, at, ring
+        self._loop = asyncio.get_running_loop()
+        self._handle = self._loop.call_later(max(0.0, at - clock.now()), self._due)
+
+    def cancel(self) -> None:
+        self._handle.cancel()
+
+    def _due(self) -> None:
+        if (left := self._at - self._clock.now()) > 0:
+            self._handle = self._loop.call_later(left, self._due)
+        else:
+            self._ring()
 
 
 async def until(event: asyncio.Event, seconds: float, clock: Clock) -> bool:

@@ -66,8 +66,7 @@ class LiveReply:
         self._clock = clock
         journal = journal or NoJournal()
         self._parts = Parts(reply, key=key, budgets=budgets, clock=clock, journal=journal, posts=posts, anew=anew)
-        self._bot = reply.limits.bot
-        self._buckets = (reply.limits.edits, self._bot)
+        self._buckets = (reply.limits.edits, reply.limits.bot)
         self._layout = Layout(reply.limits, most_parts, footnote)
         self._growth = Growth(reply.limits.pace, clock.now())
         self._final = Final(self._layout, [], "")
@@ -196,7 +195,7 @@ class LiveReply:
             return due - now
         urgency = self._growth.urgency(visible_yet=self._first_visible is not None)
         # Whatever will be called: a crowd that waits for the bot's budget must not lay its texts out for nothing.
-        if (early := self._budgets.ready_at((self._bot,), urgency, now) - now) > 0:
+        if (early := self._parts.bot_ready_at(urgency) - now) > 0:
             return early
         frames = self._wanted()
         number = self._parts.differing(frames)

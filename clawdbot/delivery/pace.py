@@ -46,6 +46,19 @@ class Urgency(Enum):
 
 
 @dataclass(slots=True)
+class _Told:
+    """Those who were told the moment when a place comes back."""
+
+    at: float
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Each by the order of first asking: who asks twice hears the same."""
+
+    def moment_for(self, who: str) -> float:
+        number = self.numbers.setdefault(who, len(self.numbers))
+        return self.at if number < AT_ONCE else self.at + number * GOLDEN % 1.0 * APART
+
+
+@dataclass(slots=True)
 class _Ledger:
     """What one bucket has seen."""
 
@@ -56,18 +69,17 @@ class _Ledger:
     """Calls that have not returned: the platform may count them as late as now."""
     closed_until: float = -inf
     streams: int = 0
-    told: dict[Urgency, tuple[float, int]] = field(default_factory=dict)
-    """The moment that those who wait were told last, and how many were told it."""
+    told: dict[Urgency, "_Told"] = field(default_factory=dict)
+    """Who waits for the next place."""
 
-    def ready_at(self, urgency: Urgency, now: float) -> float:
+    def ready_at(self, urgency: Urgency, now: float, who: str) -> float:
         at = max((self._free_at(rate, urgency, now) for rate in self.rates), default=self.closed_until)
-        return at if at <= now else self._spread(at, urgency)
-
-    def _spread(self, at: float, urgency: Urgency) -> float:
-        before, count = self.told.get(urgency, (at, 0))
-        count = count + 1 if before == at else 1
-        self.told[urgency] = (at, count)
-        return at if count <= AT_ONCE else at + count * GOLDEN % 1.0 * APART
+        if at <= now:
+            return at
+        told = self.told.get(urgency)
+        if told is None or told.at != at:
+            told = self.told[urgency] = _Told(at)
+        return told.moment_for(who)
 
     def _free_at(self, rate: Rate, urgency: Urgency, now: float) -> float:
         places = urgency.places(rate)
@@ -138,13 +150,14 @@ class Budgets:
         """How many buckets are remembered."""
         return len(self._ledgers)
 
-    def ready_at(self, buckets: Iterable[Bucket], urgency: Urgency, now: float) -> float:
+    def ready_at(self, buckets: Iterable[Bucket], urgency: Urgency, now: float, who: str) -> float:
         """The earliest time for a call that spends from all of ``buckets``; in the past when it may be made at once.
 
+        ``who`` is the `Reply.ref` of the answer that asks: of many who wait for a place most are told a later time.
         Calls under way may put it off when they return, so ask again then. Infinite when a bucket is too small to hold
         a place for such a call.
         """
-        return max(self._ledger(bucket).ready_at(urgency, now) for bucket in buckets)
+        return max(self._ledger(bucket).ready_at(urgency, now, who) for bucket in buckets)
 
     def spend(self, buckets: Iterable[Bucket], now: float) -> None:
         """Take a place for a call that is made ``now``; `returned` must follow, however it ends."""

@@ -132,7 +132,14 @@ class Parts:
         """When message ``number`` may be posted or changed to show ``frame``."""
         if self._is_draft(number, frame):
             return self._preview.ready_at(urgency)
-        return self._budgets.ready_at((self._bucket(number), self._limits.bot), urgency, self._clock.now())
+        return self._room_at((self._bucket(number), self._limits.bot), urgency)
+
+    def bot_ready_at(self, urgency: Urgency) -> float:
+        """When the bot may make any call at all."""
+        return self._room_at((self._limits.bot,), urgency)
+
+    def _room_at(self, buckets: Sequence[Bucket], urgency: Urgency) -> float:
+        return self._budgets.ready_at(buckets, urgency, self._clock.now(), self._reply.ref)
 
     async def put(self, number: int, frame: Frame) -> None:
         """Post or change message ``number`` with one call, or its draft. Raises `DeliveryError`.

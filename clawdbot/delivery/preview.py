@@ -16,6 +16,7 @@ class Preview:
     """
 
     def __init__(self, reply: Reply, budgets: Budgets, clock: Clock) -> None:
+        self._place = reply.ref
         self._reply = reply if isinstance(reply, Drafting) else None
         self._limits = reply.limits
         self._budgets = budgets
@@ -51,7 +52,7 @@ class Preview:
 
     def ready_at(self, urgency: Urgency) -> float:
         """When the next may be shown: while the platform wants to be left alone there, drafts wait, too."""
-        room_at = self._budgets.ready_at(self.buckets, urgency, self._clock.now())
+        room_at = self._budgets.ready_at(self.buckets, urgency, self._clock.now(), self._place)
         return max(room_at, self._budgets.closed_until(self._limits.sends))
 
     async def show(self, number: int, frame: Frame, buckets: tuple[Bucket, Bucket]) -> None:

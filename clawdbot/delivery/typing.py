@@ -33,7 +33,7 @@ async def show_typing(
     wait = AFTER_SHARED if limits.typing.key == limits.sends.key else AFTER
     while not await until(over, wait, clock):
         now = clock.now()
-        wait = budgets.ready_at(buckets, Urgency.SPARE, now) - now
+        wait = budgets.ready_at(buckets, Urgency.SPARE, now, reply.ref) - now
         if wait > 0:
             continue
         budgets.spend(buckets, now)
