@@ -9,27 +9,22 @@ from functools import partial
 
 from clawdbot import words
 from clawdbot.abilities import Phase
-from clawdbot.albums import Albums
 from clawdbot.asked import Asked
 from clawdbot.asking import turn_text
 from clawdbot.chat import Message, State
-from clawdbot.clock import Clock
 from clawdbot.concluding import Concluding, finish, keep
 from clawdbot.delivery.live import LiveReply
-from clawdbot.delivery.pace import Budgets
 from clawdbot.draft import Draft, DraftJournal
-from clawdbot.engine.admission import Admission, Place, Standing
-from clawdbot.engine.host import EngineHost
+from clawdbot.engine.admission import Place, Standing
 from clawdbot.engine.protocol import Chunk, Engine, Request
-from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import EngineDead, GenerationFailed, PromptTooLong, StoreError, Unreadable
 from clawdbot.latency import WIDEST_FOOTER
-from clawdbot.notices import Notices, key_of
-from clawdbot.observed import Observe
-from clawdbot.reading import Read, Reading
-from clawdbot.sessions import Sessions, Spot, survived
-from clawdbot.store import Answer, Store
-from clawdbot.style import Styles
+from clawdbot.models import Model
+from clawdbot.notices import key_of
+from clawdbot.reading import Read
+from clawdbot.sessions import Spot, survived
+from clawdbot.shared import Shared
+from clawdbot.store import Answer
 from clawdbot.together import together
 
 log = logging.getLogger(__name__)
@@ -41,33 +36,18 @@ GRACE = 0.4
 class Answering:
     """Makes answers; shared by all conversations."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        host: EngineHost,
-        sessions: Sessions,
-        admission: Admission,
-        reuse: Reuse,
-        budgets: Budgets,
-        clock: Clock,
-        styles: Styles,
-        reading: Reading,
-        albums: Albums,
-        observe: Observe,
-    ) -> None:
-        """``observe`` is told the timing of every answer, when it is complete and stored, and of those that failed."""
-        self._store = store
-        self._host = host
-        self._sessions = sessions
-        self._admission = admission
-        self._reuse = reuse
-        self._budgets = budgets
-        self._clock = clock
-        self._styles = styles
-        self._reading = reading
-        self._albums = albums
-        self._concluding = Concluding(store, Notices(budgets, clock), clock, observe, footer=styles.default.footer)
+    def __init__(self, shared: Shared) -> None:
+        self._store = shared.store
+        self._models = shared.models
+        self._sessions = shared.sessions
+        self._budgets = shared.budgets
+        self._clock = shared.clock
+        self._styles = shared.styles
+        self._reading = shared.reading
+        self._albums = shared.albums
+        self._concluding = Concluding(
+            shared.store, shared.notices, shared.clock, shared.observe, footer=shared.styles.default.footer
+        )
 
     async def answer(self, asked: Asked) -> None:
         """Answer a question, or continue its answer; anew in the same messages whenever it is revised meanwhile."""
@@ -100,7 +80,7 @@ class Answering:
             if draft.text:
                 live.show(draft.text)
             async with asked.ticket:
-                with self._host.needed():
+                with self._models.of(asked.ticket.conversation).host.needed():
                     if not await survived(self._make(draft, asked, live, spot)):
                         draft.fail()
             if not asked.ticket.revised:
@@ -147,11 +127,12 @@ class Answering:
         try:
             if ahead := self._sessions.ahead(asked.ticket):
                 live.wait(_in_line(Standing(ahead - 1, None)))  # the first of them is not in line, it is answered
-                if self._host.ready and not asked.message.files:
+                host = self._models.of(asked.ticket.conversation).host
+                if host.ready and not asked.message.files:
                     # What is too long for any prompt need not wait to be told so.
                     style = self._styles.of(asked.ticket.conversation)
                     with suppress(EngineDead):  # the next one tells it when the turn has come
-                        await style.compose(await self._host.engine(), [], await _text_of(asked.message))
+                        await style.compose(await host.engine(), [], await _text_of(asked.message))
             asked = await self._in_turn(asked, live, spot)
             live.wait("")
             await self._write(draft, asked, live)
@@ -187,16 +168,17 @@ class Answering:
 
     async def _write(self, draft: Draft, asked: Asked, live: LiveReply) -> None:
         """Let the engine write the answer into ``draft`` and onto the screen."""
+        model = self._models.of(asked.ticket.conversation)
         engine: Engine | None = None
         # Twice: a question that finds its engine dead or dying is not to blame, one that kills two perhaps is.
         for tries_left in (1, 0):
-            live.wait(words.RESTARTING if engine is not None else _UNTIL[self._host.phase])
-            engine = await self._host.engine(instead_of=engine)
+            live.wait(words.RESTARTING if engine is not None else _UNTIL[model.host.phase])
+            engine = await model.host.engine(instead_of=engine)
             live.wait("")
             if asked.pictures:  # it may be another model than the one that was known when they came
                 self._reading.check(asked.message)
             try:
-                await self._ask(engine, draft, asked, live)
+                await self._ask(model, engine, draft, asked, live)
             except EngineDead:
                 log.warning("the engine died during an answer")
                 if tries_left and not draft.grown:
@@ -208,18 +190,18 @@ class Answering:
                 draft.fail()
             return
 
-    async def _ask(self, engine: Engine, draft: Draft, asked: Asked, live: LiveReply) -> None:
+    async def _ask(self, model: Model, engine: Engine, draft: Draft, asked: Asked, live: LiveReply) -> None:
         """Ask the engine, once more without earlier turns where pictures do not fit beside them."""
         try:
-            await self._generate(engine, draft, asked, live)
+            await self._generate(model, engine, draft, asked, live)
         except PromptTooLong:
             if not asked.pictures:
                 raise
             # How many tokens pictures have only the engine knows, so no room was made for them.
-            await self._generate(engine, draft, asked, live, remembering=False)
+            await self._generate(model, engine, draft, asked, live, remembering=False)
 
     async def _generate(
-        self, engine: Engine, draft: Draft, asked: Asked, live: LiveReply, *, remembering: bool = True
+        self, model: Model, engine: Engine, draft: Draft, asked: Asked, live: LiveReply, *, remembering: bool = True
     ) -> None:
         message, conversation = asked.message, asked.message.conversation.key
         style = self._styles.of(conversation)
@@ -229,7 +211,7 @@ class Answering:
         made = await style.compose(engine, history, await _text_of(message), message.files, len(asked.pictures))
         draft.question_tokens, draft.first_turn = made.question, made.first_turn
         prompt = [*made.tokens, *begun]
-        async with self._place(engine, prompt, message, live) as place:
+        async with self._place(model, engine, prompt, message, live) as place:
             live.wait("")
             draft.admitted = self._clock.now()
             name, sampling = f"{key_of(message)}-{draft.admitted:.6f}", style.sampling_after(len(begun))
@@ -238,7 +220,7 @@ class Answering:
                 await self._listen(engine.generate(request), place, draft, live)
             finally:
                 if draft.first_token is not None:  # also of a stopped answer: what the engine has read it has read
-                    self._reuse.remember(engine, conversation, made.tokens, draft.tokens)
+                    model.reuse.remember(engine, conversation, made.tokens, draft.tokens)
 
     async def _listen(self, answer: AsyncGenerator[Chunk, None], place: Place, draft: Draft, live: LiveReply) -> None:
         async with aclosing(answer) as chunks:
@@ -254,11 +236,11 @@ class Answering:
                     return
 
     def _place(
-        self, engine: Engine, prompt: Sequence[int], message: Message, live: LiveReply
+        self, model: Model, engine: Engine, prompt: Sequence[int], message: Message, live: LiveReply
     ) -> AbstractAsyncContextManager[Place]:
         """A place in the engine, with the reader told how long it takes to get one."""
-        cost = self._reuse.uncached(engine, message.conversation.key, prompt)
-        return self._admission.place(
+        cost = model.reuse.uncached(engine, message.conversation.key, prompt)
+        return model.admission.place(
             f"{message.conversation.platform}:{message.author.id}",
             cost,
             long=engine.info.is_long(cost),

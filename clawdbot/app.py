@@ -2,43 +2,30 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from clawdbot.abilities import ShowsLoad
 from clawdbot.access import Access
-from clawdbot.addresses import Addresses
-from clawdbot.albums import Albums
-from clawdbot.answering import Answering
+from clawdbot.assembly import bot_of, capacity_of, personas_of, share, styles_of
 from clawdbot.bot import Bot
 from clawdbot.cancelling import told_to_end
 from clawdbot.chat import Adapter, Receive
-from clawdbot.choices import Choice
 from clawdbot.clock import Clock
-from clawdbot.commands import Commands
-from clawdbot.config import DEFAULT_PERSONA, Persona, Settings
+from clawdbot.config import Settings
 from clawdbot.delivery.pace import Budgets
-from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.host import EngineHost, OpenEngine
-from clawdbot.engine.protocol import Sampling
-from clawdbot.engine.reuse import Reuse
-from clawdbot.engine.sleeping import sleeping
 from clawdbot.errors import AdapterError, Unauthorized
 from clawdbot.gate import Gate
-from clawdbot.intake import Intake
 from clawdbot.load import LoadTeller
-from clawdbot.notices import Notices
+from clawdbot.models import Models
 from clawdbot.observed import Observe
 from clawdbot.ops.meter import Meter
-from clawdbot.reading import Bounds, Reading
-from clawdbot.revising import Revising
-from clawdbot.sessions import Capacity, Sessions
-from clawdbot.store import ChoiceBook, Store, open_store
-from clawdbot.style import Style, Styles
-from clawdbot.warming import Warming
+from clawdbot.sessions import Sessions
+from clawdbot.store import Store
+from clawdbot.style import Styles
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +42,7 @@ class App:
     bot: Bot
     store: Store
     sessions: Sessions
-    host: EngineHost
-    admission: Admission
+    models: Models
     budgets: Budgets
     meter: Meter
     load: LoadTeller
@@ -64,6 +50,11 @@ class App:
     styles: Styles
     serving: set[str] = field(default_factory=set)
     """The names of the adapters that run; one that failed and waits to be started again does not."""
+
+    @property
+    def host(self) -> EngineHost:
+        """Where the default model's engine comes from."""
+        return self.models.default.host
 
 
 @asynccontextmanager
@@ -74,66 +65,32 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
     of the block as an exception group.
     """
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(_store(settings, clock))
-        gate = Gate(Access(settings.access), settings.quota, store.access, clock)
-        await gate.open()
-        sessions = Sessions(_capacity(settings), clock)
-        admission, reuse = Admission(_policy(settings), clock), Reuse()
-        styles, models = await _choices(settings, store.choices)
-        warming = Warming(store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, styles=styles)
-        sleep_after = 60 * settings.engine.sleep_after or None
-        if sleep_after is not None:
-            open_engine = await stack.enter_async_context(sleeping(open_engine))
-        host = EngineHost(warming.around(open_engine), clock, sleep_after=sleep_after)
-        reading = Reading(_bounds(settings), lambda: host.info, clock)
-        albums = Albums(store, clock)
-        budgets, meter = Budgets(observe), Meter(os.getpid(), clock)
-        answering = Answering(
-            store=store,
-            host=host,
-            sessions=sessions,
-            admission=admission,
-            reuse=reuse,
-            budgets=budgets,
-            clock=clock,
-            styles=styles,
-            reading=reading,
-            albums=albums,
-            observe=observe,
+        shared = await share(settings, open_engine, clock, observe, stack)
+        app = App(
+            bot_of(settings, shared),
+            shared.store,
+            shared.sessions,
+            shared.models,
+            shared.budgets,
+            shared.meter,
+            LoadTeller(shared.sessions, shared.models, clock),
+            shared.gate,
+            shared.styles,
         )
-        bot = _bot(
-            settings,
-            observe,
-            styles,
-            models,
-            store=store,
-            sessions=sessions,
-            gate=gate,
-            host=host,
-            answering=answering,
-            reading=reading,
-            albums=albums,
-            warming=warming,
-            budgets=budgets,
-            meter=meter,
-            clock=clock,
-        )
-        load = LoadTeller(sessions, admission, host, clock)
-        app = App(bot, store, sessions, host, admission, budgets, meter, load, gate, styles)
         async with asyncio.TaskGroup() as group:
-            engine = group.create_task(host.run(), name="engine")
+            engine = group.create_task(app.host.run(), name="engine")
             try:
                 yield app
             finally:
-                await sessions.close()  # nothing may reach for the engine or the store when they are closed
+                await app.sessions.close()  # nothing may reach for the engine or the store when they are closed
                 engine.cancel()
 
 
 def adopt(app: App, settings: Settings) -> None:
     """Let the running ``app`` go on by ``settings``, as far as `clawdbot.reload.adoptable` lets them differ."""
     app.gate.adopt(Access(settings.access), settings.quota)
-    app.styles.adopt(_personas(settings), _styles(settings))
-    app.sessions.adopt(_capacity(settings))
+    app.styles.adopt(personas_of(settings), styles_of(settings))
+    app.sessions.adopt(capacity_of(settings))
 
 
 async def serve(
@@ -200,122 +157,3 @@ async def supervise(name: str, adapter: Adapter, receive: Receive, clock: Clock,
             pause = FIRST_PAUSE
         await clock.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
-
-
-def _bot(
-    settings: Settings,
-    observe: Observe,
-    styles: Styles,
-    models: Choice,
-    *,
-    store: Store,
-    sessions: Sessions,
-    gate: Gate,
-    host: EngineHost,
-    answering: Answering,
-    reading: Reading,
-    albums: Albums,
-    warming: Warming,
-    budgets: Budgets,
-    meter: Meter,
-    clock: Clock,
-) -> Bot:
-    """The bot, with what deals with people's wishes."""
-    notices, addresses = Notices(budgets, clock), Addresses()
-    intake = Intake(
-        store=store,
-        sessions=sessions,
-        gate=gate,
-        reading=reading,
-        notices=notices,
-        clock=clock,
-        observe=observe,
-        longest_question=settings.sessions.max_question_chars,
-    )
-    revising = Revising(
-        store=store, sessions=sessions, answering=answering, intake=intake, notices=notices, addresses=addresses
-    )
-    commands = Commands(
-        store=store,
-        gate=gate,
-        host=host,
-        sessions=sessions,
-        revising=revising,
-        clock=clock,
-        meter=meter,
-        styles=styles,
-        models=models,
-    )
-    return Bot(
-        store=store,
-        sessions=sessions,
-        gate=gate,
-        intake=intake,
-        commands=commands,
-        answering=answering,
-        revising=revising,
-        albums=albums,
-        notices=notices,
-        addresses=addresses,
-        warming=warming,
-        budgets=budgets,
-        clock=clock,
-        groups=settings.sessions.groups,
-        oldest_question=settings.sessions.max_age,
-    )
-
-
-def _capacity(settings: Settings) -> Capacity:
-    chosen = settings.sessions
-    return Capacity(chosen.concurrent, chosen.waiting, chosen.queue, chosen.share, chosen.busy)
-
-
-def _policy(settings: Settings) -> Policy:
-    return Policy(settings.sessions.concurrent, settings.engine.max_long_prefills, settings.sessions.patience)
-
-
-def _store(settings: Settings, clock: Clock) -> AbstractAsyncContextManager[Store]:
-    keep = settings.store.keep_days or float("inf")
-    idle = settings.sessions.idle_reset * 3600.0 or float("inf")
-    return open_store(settings.store.path, clock, keep_days=keep, idle_reset=idle)
-
-
-def _bounds(settings: Settings) -> Bounds:
-    answers = settings.answers
-    return Bounds(answers.max_files, answers.max_file_bytes, answers.max_image_bytes)
-
-
-async def _choices(settings: Settings, book: ChoiceBook) -> tuple[Styles, Choice]:
-    """What conversations can choose: personas, and models; there is one model now, called as the settings call it."""
-    personas = Choice("persona", _personas(settings), book)
-    models = Choice("model", {settings.engine.called: ""}, book)
-    await personas.open()
-    await models.open()
-    return Styles(personas, _styles(settings)), models
-
-
-def _personas(settings: Settings) -> dict[str, str]:
-    """What is said about each, the default first."""
-    return {DEFAULT_PERSONA: "", **{name: persona.about for name, persona in settings.personas.items()}}
-
-
-def _styles(settings: Settings) -> dict[str, Style]:
-    """By persona, the default first."""
-    answers = settings.answers
-    usual = Persona(system_prompt=answers.system_prompt)
-    return {name: _style(settings, persona) for name, persona in {DEFAULT_PERSONA: usual, **settings.personas}.items()}
-
-
-def _style(settings: Settings, persona: Persona) -> Style:
-    answers = settings.answers
-    return Style(
-        system_prompt=persona.system_prompt,
-        sampling=Sampling(
-            answers.max_tokens if persona.max_tokens is None else persona.max_tokens,
-            answers.temperature if persona.temperature is None else persona.temperature,
-            answers.top_p if persona.top_p is None else persona.top_p,
-        ),
-        history_share=answers.history_share,
-        most_messages=answers.max_messages,
-        footer=answers.footer,
-    )

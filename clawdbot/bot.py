@@ -9,8 +9,6 @@ from typing import assert_never
 from clawdbot import words
 from clawdbot.abilities import Suggests
 from clawdbot.access import Reason
-from clawdbot.addresses import Addresses
-from clawdbot.albums import Albums
 from clawdbot.answering import Answering
 from clawdbot.asked import Asked
 from clawdbot.chat import (
@@ -27,21 +25,16 @@ from clawdbot.chat import (
     Reply,
     Typing,
 )
-from clawdbot.clock import Clock
 from clawdbot.commands import Commands, argument, called
-from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import StoreError
-from clawdbot.gate import Gate
 from clawdbot.intake import Intake
-from clawdbot.notices import Notices
 from clawdbot.resuming import Resuming
 from clawdbot.revising import Revising
 from clawdbot.rooms import Groups, settled
 from clawdbot.said import Said
-from clawdbot.sessions import Sessions
-from clawdbot.store import Question, Store
+from clawdbot.shared import Shared
+from clawdbot.store import Question
 from clawdbot.ticket import Ticket, may_change
-from clawdbot.warming import Warming
 from clawdbot.wellformed import wellformed
 
 log = logging.getLogger(__name__)
@@ -52,45 +45,29 @@ class Bot:
 
     def __init__(
         self,
+        shared: Shared,
         *,
-        store: Store,
-        sessions: Sessions,
-        gate: Gate,
-        intake: Intake,
-        commands: Commands,
         answering: Answering,
+        intake: Intake,
         revising: Revising,
-        albums: Albums,
-        notices: Notices,
-        addresses: Addresses,
-        warming: Warming,
-        budgets: Budgets,
-        clock: Clock,
+        resuming: Resuming,
+        commands: Commands,
         groups: Groups,
         oldest_question: float,
     ) -> None:
         """``oldest_question`` is in seconds since it was posted or received."""
-        self._store = store
-        self._sessions = sessions
-        self._gate = gate
-        self._intake = intake
-        self._commands = commands
+        self._store = shared.store
+        self._sessions = shared.sessions
+        self._gate = shared.gate
+        self._models = shared.models
+        self._albums = shared.albums
+        self._notices = shared.notices
         self._answering = answering
+        self._intake = intake
         self._revising = revising
-        self._albums = albums
-        self._notices = notices
-        self._warming = warming
-        self._resuming = Resuming(
-            store=store,
-            sessions=sessions,
-            answering=answering,
-            notices=notices,
-            addresses=addresses,
-            budgets=budgets,
-            clock=clock,
-            oldest_question=oldest_question,
-        )
-        self._clock = clock
+        self._resuming = resuming
+        self._commands = commands
+        self._clock = shared.clock
         self._groups = groups
         self._oldest_question = oldest_question
         self._taking: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -116,7 +93,7 @@ class Bot:
                 return asyncio.shield(self._sessions.spawn(partial(self._move, event)))
             case Typing():
                 if self._gate.decide(event.by, event.conversation).allowed:
-                    self._warming.expect(event.conversation.key)
+                    self._models.of(event.conversation.key).warming.expect(event.conversation.key)
             case _:
                 assert_never(event)
         return _taken_in()

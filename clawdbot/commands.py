@@ -10,19 +10,13 @@ from clawdbot.chart import draw
 from clawdbot.chat import File, Message
 from clawdbot.choices import Choice
 from clawdbot.choosing import listed, may_choose, unknown
-from clawdbot.clock import Clock
-from clawdbot.engine.host import EngineHost
-from clawdbot.gate import Gate
 from clawdbot.menu import COMMANDS
-from clawdbot.ops.meter import Meter
 from clawdbot.pairing import LIFE
 from clawdbot.quota import DAY, HOUR
 from clawdbot.report import own, report
 from clawdbot.revising import Revising
 from clawdbot.said import Said
-from clawdbot.sessions import Sessions
-from clawdbot.store import Store
-from clawdbot.style import Styles
+from clawdbot.shared import Shared
 from clawdbot.ticket import may_change
 from clawdbot.usage import measured, usage
 
@@ -52,28 +46,16 @@ def number(text: str) -> int | None:
 class Commands:
     """What the commands do, and what they need for it."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        gate: Gate,
-        host: EngineHost,
-        sessions: Sessions,
-        revising: Revising,
-        clock: Clock,
-        meter: Meter,
-        styles: Styles,
-        models: Choice,
-    ) -> None:
-        self._store = store
-        self._gate = gate
-        self._host = host
-        self._sessions = sessions
+    def __init__(self, shared: Shared, revising: Revising) -> None:
+        self._store = shared.store
+        self._gate = shared.gate
+        self._models = shared.models
+        self._sessions = shared.sessions
         self._revising = revising
-        self._clock = clock
-        self._meter = meter
-        self._choices = {choice.kind: choice for choice in (styles.personas, models)}
-        self._styles = styles
+        self._clock = shared.clock
+        self._meter = shared.meter
+        self._choices = {choice.kind: choice for choice in (shared.styles.personas, shared.models.choice)}
+        self._styles = shared.styles
 
     async def run(self, name: str, message: Message, *, admin: bool) -> Said:
         """Run the command ``name`` of ``message``."""
@@ -135,7 +117,7 @@ class Commands:
         """Show what the author has used, and how long the conversation is."""
         key = message.conversation.key
         used, quota = await self._gate.used(message)
-        size = await measured(key, self._store, self._host, self._styles.of(key))
+        size = await measured(key, self._store, self._models.of(key).host, self._styles.of(key))
         return Said(usage(used, quota, size), private=True)
 
     async def move(self, place: str, to: str) -> None:
@@ -164,7 +146,7 @@ class Commands:
         day = await self._store.timings(now - DAY)
         hour = [timing for timing in day if timing.at >= now - HOUR]
         gauges = await asyncio.to_thread(self._meter.read)
-        text = report(hour, day, self._host.info, gauges)
+        text = report(hour, day, self._models.default.host.info, gauges)
         files = (File("latency.png", await asyncio.to_thread(draw, day, now)),) if day else ()
         return Said(text, files, private=True)
 

@@ -8,16 +8,12 @@ from functools import partial
 
 from clawdbot import words
 from clawdbot.chat import Message, Reply
-from clawdbot.clock import Clock
 from clawdbot.errors import StoreError, Unreadable
-from clawdbot.gate import Gate
-from clawdbot.notices import Notices, over_quota, too_busy
-from clawdbot.observed import Observe, Received, Verdict
+from clawdbot.notices import over_quota, too_busy
+from clawdbot.observed import Received, Verdict
 from clawdbot.quota import Reached
-from clawdbot.reading import Reading
 from clawdbot.said import Said
-from clawdbot.sessions import Sessions
-from clawdbot.store import Store
+from clawdbot.shared import Shared
 
 log = logging.getLogger(__name__)
 
@@ -37,26 +33,15 @@ class Refused:
 class Intake:
     """What every question passes, a new one and one that is asked anew."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        sessions: Sessions,
-        gate: Gate,
-        reading: Reading,
-        notices: Notices,
-        clock: Clock,
-        observe: Observe,
-        longest_question: int,
-    ) -> None:
+    def __init__(self, shared: Shared, *, longest_question: int) -> None:
         """``longest_question`` is in characters."""
-        self._store = store
-        self._sessions = sessions
-        self._gate = gate
-        self._reading = reading
-        self._notices = notices
-        self._clock = clock
-        self._observe = observe
+        self._store = shared.store
+        self._sessions = shared.sessions
+        self._gate = shared.gate
+        self._reading = shared.reading
+        self._notices = shared.notices
+        self._clock = shared.clock
+        self._observe = shared.observe
         self._longest_question = longest_question
         self._refusing: set[tuple[str, int, str]] = set()
         """Conversation, person and words of the refusals on their way."""

@@ -5,8 +5,7 @@ from collections.abc import Collection
 
 from clawdbot.abilities import Load, ShowsLoad
 from clawdbot.clock import Clock
-from clawdbot.engine.admission import Admission
-from clawdbot.engine.host import EngineHost
+from clawdbot.models import Models
 from clawdbot.sessions import Sessions
 
 SETTLED = 1.0
@@ -16,20 +15,21 @@ SETTLED = 1.0
 class LoadTeller:
     """Looks at the load whenever something has changed it."""
 
-    def __init__(self, sessions: Sessions, admission: Admission, host: EngineHost, clock: Clock) -> None:
+    def __init__(self, sessions: Sessions, models: Models, clock: Clock) -> None:
         self._sessions = sessions
-        self._admission = admission
-        self._host = host
+        self._models = models
         self._clock = clock
         self._changed = asyncio.Event()
-        sessions.on_change = admission.on_change = host.on_change = self._changed.set
+        sessions.on_change = self._changed.set
+        for model in models:
+            model.admission.on_change = model.host.on_change = self._changed.set
 
     @property
     def load(self) -> Load:
         """The load now."""
-        answering = self._admission.depth.inside
+        answering = sum(model.admission.depth.inside for model in self._models)
         unanswered = sum(not ticket.written for ticket in self._sessions.tickets)
-        return Load(self._host.phase, answering, max(0, unanswered - answering))
+        return Load(self._models.default.host.phase, answering, max(0, unanswered - answering))
 
     async def run(self, adapters: Collection[ShowsLoad]) -> None:
         """Tell ``adapters`` until cancelled."""

@@ -6,17 +6,14 @@ from dataclasses import replace
 from functools import partial
 
 from clawdbot import words
-from clawdbot.addresses import Addresses
 from clawdbot.answering import Answering
 from clawdbot.asked import Asked
 from clawdbot.chat import Adapter, Pressed, Reply, State
-from clawdbot.clock import Clock
-from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import Limited, StoreError
-from clawdbot.notices import Notices, too_busy
+from clawdbot.notices import too_busy
 from clawdbot.said import Said
-from clawdbot.sessions import Sessions
-from clawdbot.store import Answer, Store, Unfinished
+from clawdbot.shared import Shared
+from clawdbot.store import Answer, Unfinished
 from clawdbot.ticket import Ticket, may_change
 
 log = logging.getLogger(__name__)
@@ -25,26 +22,15 @@ log = logging.getLogger(__name__)
 class Resuming:
     """Takes unfinished answers up again."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        sessions: Sessions,
-        answering: Answering,
-        notices: Notices,
-        addresses: Addresses,
-        budgets: Budgets,
-        clock: Clock,
-        oldest_question: float,
-    ) -> None:
+    def __init__(self, shared: Shared, answering: Answering, *, oldest_question: float) -> None:
         """``oldest_question`` is in seconds since it was received: what is older is not answered any more."""
-        self._store = store
-        self._sessions = sessions
+        self._store = shared.store
+        self._sessions = shared.sessions
         self._answering = answering
-        self._notices = notices
-        self._addresses = addresses
-        self._budgets = budgets
-        self._clock = clock
+        self._notices = shared.notices
+        self._addresses = shared.addresses
+        self._budgets = shared.budgets
+        self._clock = shared.clock
         self._oldest_question = oldest_question
 
     async def recover(self, adapters: Mapping[str, Adapter]) -> None:

@@ -10,16 +10,14 @@ from dataclasses import replace
 from functools import partial
 
 from clawdbot import words
-from clawdbot.addresses import Addresses
 from clawdbot.answering import Answering
 from clawdbot.asked import Asked
 from clawdbot.chat import Message, Pressed, Reply
 from clawdbot.errors import StoreError
 from clawdbot.intake import Intake
-from clawdbot.notices import Notices
 from clawdbot.said import Said
-from clawdbot.sessions import Sessions
-from clawdbot.store import Revision, Store, Unfinished
+from clawdbot.shared import Shared
+from clawdbot.store import Revision, Unfinished
 from clawdbot.ticket import Ticket, may_change
 
 log = logging.getLogger(__name__)
@@ -28,22 +26,13 @@ log = logging.getLogger(__name__)
 class Revising:
     """Lets answers begin again, those that are under way and those that are complete."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        sessions: Sessions,
-        answering: Answering,
-        intake: Intake,
-        notices: Notices,
-        addresses: Addresses,
-    ) -> None:
-        self._store = store
-        self._sessions = sessions
+    def __init__(self, shared: Shared, answering: Answering, intake: Intake) -> None:
+        self._store = shared.store
+        self._sessions = shared.sessions
         self._answering = answering
         self._intake = intake
-        self._notices = notices
-        self._addresses = addresses
+        self._notices = shared.notices
+        self._addresses = shared.addresses
 
     async def edited(self, message: Message, reply: Reply) -> bool:
         """Let the answer follow an edited question; False when the question was never taken in.

@@ -50,7 +50,7 @@ def read(app: App, adapters: Mapping[str, Adapter]) -> Readings:
         engine=app.host.info,
         connected={name: name in app.serving and _hears(adapter) for name, adapter in adapters.items()},
         answers=len(app.sessions.tickets),
-        depth=app.admission.depth,
+        depth=app.models.default.admission.depth,
     )
 
 
