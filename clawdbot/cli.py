@@ -20,7 +20,7 @@ from clawdbot import __version__, config, plugins
 from clawdbot.app import App, adopt, open_app, serve
 from clawdbot.bench.cli import bench
 from clawdbot.bench.options import JsonOption
-from clawdbot.bench.tune_cli import tune
+from clawdbot.bench.tune.cli import tune
 from clawdbot.chat import Adapter, Event, Reply
 from clawdbot.clock import SystemClock, first_of
 from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings, StoreSettings

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 import uvloop
 
-from clawdbot.bench import chaos_cli, engine_cli, remote_cli, report, report_cli
+from clawdbot.bench import output
+from clawdbot.bench.chaos.cli import chaos
+from clawdbot.bench.engine.cli import load, overhead, stop, ttft, turns, warmth
+from clawdbot.bench.engine.remote_cli import remote
 from clawdbot.bench.options import JsonOption, SeedOption
+from clawdbot.bench.report.cli import report
 from clawdbot.bench.trace import draw
 
 # A bench brings both platforms' libraries, a second or two that no other command should wait for.
 if TYPE_CHECKING:
-    from clawdbot.bench.delivery import Comparison
+    from clawdbot.bench.delivery.comparison import Comparison
     from clawdbot.bench.scenes import Platform
 
 FIRST = 0.2
@@ -26,18 +30,8 @@ SPREAD = 2.0
 
 bench = typer.Typer(no_args_is_help=True, help="Measure this machine, its engine and the bot.")
 
-for measure in (
-    engine_cli.load,
-    engine_cli.ttft,
-    engine_cli.turns,
-    engine_cli.warmth,
-    engine_cli.overhead,
-    engine_cli.stop,
-):
+for measure in (load, ttft, turns, warmth, overhead, stop, remote, chaos, report):
     bench.command()(measure)
-bench.command()(remote_cli.remote)
-bench.command()(chaos_cli.chaos)
-bench.command()(report_cli.report)
 
 
 class Platforms(StrEnum):
@@ -74,19 +68,19 @@ def delivery(
     json: JsonOption = None,
 ) -> None:
     """What people see, and when, of answers written by a script, on the simulated platforms."""
-    from clawdbot.bench import delivery as delivering
+    from clawdbot.bench.delivery import comparison
 
     started_at = datetime.now(UTC)
     trace = draw(chats=chats, rounds=rounds, spread=SPREAD, tokens=tokens, first=FIRST, rate=rate, seed=seed)
     found: dict[str, object] = {}
     for name in platform.names:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            compared = runner.run(delivering.compare(name, trace, rtt=rtt / 1000))
+            compared = runner.run(comparison.compare(name, trace, rtt=rtt / 1000))
         _show(name, compared)
         found[name] = compared.to_map()
     options = {"rtt": rtt, "rate": rate, "tokens": tokens, "chats": chats, "rounds": rounds, "seed": seed}
     if json is not None:
-        report.write(json, {**report.origin(started_at), "options": options, "platforms": found})
+        output.write(json, {**output.origin(started_at), "options": options, "platforms": found})
 
 
 @bench.command()
@@ -99,23 +93,23 @@ def scale(
     json: JsonOption = None,
 ) -> None:
     """Many conversations that stream at once in one process, written by a script, on a platform without limits."""
-    from clawdbot.bench import scale as scaling
-    from clawdbot.bench.crowd import Crowd
+    from clawdbot.bench.scale import measurement
+    from clawdbot.bench.scale.crowd import Crowd
 
     started_at = datetime.now(UTC)
-    script = scaling.scripts(rate=rate, tokens=tokens, first=FIRST, seed=seed)
+    script = measurement.scripts(rate=rate, tokens=tokens, first=FIRST, seed=seed)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        found = runner.run(scaling.measure(Crowd(conversations, seconds, seed), script))
+        found = runner.run(measurement.measure(Crowd(conversations, seconds, seed), script))
     rows = [
         (name, *map(_ms, (one.p50, one.p95, one.p99, one.max)))
         for name, one in (("loop lag", found.loop_lag), ("added first visible", found.added_first_visible))
     ]
     memory = f"{found.cpu_share:.2f} cores, {found.rss_mib:.0f} MiB more than without them"
     title = f"{conversations} conversations, {found.answers} answers, {found.wrong} wrong: {memory}"
-    report.show(title, ("ms", "p50", "p95", "p99", "max"), rows)
+    output.show(title, ("ms", "p50", "p95", "p99", "max"), rows)
     options = {"rate": rate, "tokens": tokens, "seconds": seconds, "seed": seed}
     if json is not None:
-        report.write(json, {**report.origin(started_at), "options": options, **found.to_map()})
+        output.write(json, {**output.origin(started_at), "options": options, **found.to_map()})
 
 
 def _show(platform: str, compared: "Comparison") -> None:
@@ -126,7 +120,7 @@ def _show(platform: str, compared: "Comparison") -> None:
     ]
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in compared.bot.counts.items())
     columns = ("ms", "p50", "p95", "max", "ideal p50", "ideal p95")
-    report.show(f"{platform}, {len(compared.bot.figures)} answers: {counts}", columns, rows)
+    output.show(f"{platform}, {len(compared.bot.figures)} answers: {counts}", columns, rows)
 
 
 def _ms(seconds: float) -> str:

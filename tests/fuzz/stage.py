@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from clawdbot.app import App, open_app, serve
-from clawdbot.bench.chaos_time import Player, VirtualClock, VirtualLoop
 from clawdbot.clock import Clock
 from clawdbot.config import Allowed, AnswerSettings, Persona, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Chunk, EngineInfo, Opening, Request, Role, Usage
 from clawdbot.errors import PromptTooLong
 from clawdbot.testing.engine import INFO
 from clawdbot.testing.rig import MemoryPlatform
+from clawdbot.testing.virtual_time import Player, VirtualClock, VirtualLoop
 
 from .people import ADA, ADMIN, BOB
 from .voices import Voice

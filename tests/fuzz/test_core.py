@@ -13,9 +13,9 @@ from random import seed as seed_all
 
 import pytest
 
-from clawdbot.bench.chaos_time import VirtualLoop
 from clawdbot.config import SessionSettings
 from clawdbot.engine.protocol import Role
+from clawdbot.testing.virtual_time import VirtualLoop
 
 from . import texts
 from .conftest import SLICE

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from clawdbot import plugins
-from clawdbot.bench import report
+from clawdbot.bench import output
 from clawdbot.clock import SystemClock
 from clawdbot.config import Settings
 from clawdbot.engine.host import OpenEngine
@@ -60,7 +60,7 @@ def diagnose(
     if json_file is not None:
         gpus = read_nvml(())
         facts = {"findings": [finding.to_map() for finding in findings], "latency": _milliseconds(timing)}
-        report.write(json_file, report.origin(started_at, gpus[0].name if gpus else None) | facts)
+        output.write(json_file, output.origin(started_at, gpus[0].name if gpus else None) | facts)
     return not numbers[Level.FAIL]
 
 
