@@ -4,7 +4,6 @@ import asyncio
 import logging
 from datetime import UTC, datetime
 from enum import StrEnum
-from math import isnan
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,9 +11,11 @@ import uvloop
 
 from clawdbot.bench import output
 from clawdbot.bench.chaos.cli import chaos
-from clawdbot.bench.engine.cli import load, overhead, stop, ttft, turns, warmth
+from clawdbot.bench.engine.cli import overhead, stop, turns, warmth
+from clawdbot.bench.engine.policies_cli import load, ttft
 from clawdbot.bench.engine.remote_cli import remote
 from clawdbot.bench.options import JsonOption, SeedOption
+from clawdbot.bench.output import milliseconds
 from clawdbot.bench.report.cli import report
 from clawdbot.bench.trace import draw
 
@@ -101,7 +102,7 @@ def scale(
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         found = runner.run(measurement.measure(Crowd(conversations, seconds, seed), script))
     rows = [
-        (name, *map(_ms, (one.p50, one.p95, one.p99, one.max)))
+        (name, *map(milliseconds, (one.p50, one.p95, one.p99, one.max)))
         for name, one in (("loop lag", found.loop_lag), ("added first visible", found.added_first_visible))
     ]
     memory = f"{found.cpu_share:.2f} cores, {found.rss_mib:.0f} MiB more than without them"
@@ -115,15 +116,9 @@ def scale(
 def _show(platform: str, compared: "Comparison") -> None:
     ideal = compared.ideal.maps
     rows = [
-        (name.replace("_", " "), *map(_ms, (own.p50, own.p95, own.max, ideal[name].p50, ideal[name].p95)))
+        (name.replace("_", " "), *map(milliseconds, (own.p50, own.p95, own.max, ideal[name].p50, ideal[name].p95)))
         for name, own in compared.bot.maps.items()
     ]
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in compared.bot.counts.items())
     columns = ("ms", "p50", "p95", "max", "ideal p50", "ideal p95")
     output.show(f"{platform}, {len(compared.bot.figures)} answers: {counts}", columns, rows)
-
-
-def _ms(seconds: float) -> str:
-    if isnan(seconds):
-        return "-"
-    return f"{seconds * 1000:,.{1 if seconds < 0.1 else 0}f}"

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +45,8 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> N
     console = Console()
     console.print(title, style="bold")
     console.print(table)
+
+
+def milliseconds(seconds: float) -> str:
+    """A time for a table; a digit more where it is short."""
+    return "-" if isnan(seconds) else f"{seconds * 1000:,.{1 if abs(seconds) < 0.1 else 0}f}"

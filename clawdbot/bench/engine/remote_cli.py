@@ -1,18 +1,17 @@
 """The command ``clawdbot bench remote``."""
 
-import asyncio
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-import uvloop
 
 from clawdbot.bench import output
-from clawdbot.bench.engine.cli import ModelOption, ProfileOption, milliseconds
 from clawdbot.bench.engine.opening import this_machine
 from clawdbot.bench.engine.policies import Machine
+from clawdbot.bench.engine.subject import ModelOption, ProfileOption, run
 from clawdbot.bench.options import JsonOption
+from clawdbot.bench.output import milliseconds
 from clawdbot.clock import SystemClock
 from clawdbot.engine.arguments import Profile
 from clawdbot.engine.progress import Lines
@@ -31,8 +30,7 @@ def remote(
 ) -> None:
     """The first token of the same model in this process and behind a `vllm serve` on this machine."""
     started_at, machine = datetime.now(UTC), this_machine()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        found, info = runner.run(_compare(model, machine, profile, pairs))
+    found, info = run(_compare(model, machine, profile, pairs))
     options = {"model": model, "profile": profile}
     if json is not None:
         output.write(json, {**output.origin(started_at, info.device), "options": options, **found.to_map()})

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from clawdbot.bench.engine import arrivals, cli
+from clawdbot.bench.cli import bench
+from clawdbot.bench.engine import arrivals, cli, opening, policies_cli
 from clawdbot.bench.engine.arrivals import Arrival, Streams, Traffic
 from clawdbot.bench.engine.policies import Machine, Policy
 from clawdbot.bench.engine.shapes import ShapeName
@@ -43,7 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Policy]]:
         started.append((model, policy))
         yield Quick(quick, SystemClock())
 
-    monkeypatch.setattr(cli, "opened", opened)
+    monkeypatch.setattr(opening, "opened", opened)
     monkeypatch.setattr(arrivals, "draw", lambda name, seed: TRAFFIC)
     return started
 
@@ -55,7 +57,7 @@ def read(path: Path) -> Any:
 def test_load_compares_three_policies_on_the_trace_that_it_keeps(
     asked: list[tuple[str, Policy]], tmp_path: Path
 ) -> None:
-    cli.load(repeats=2, json=tmp_path / "load.json")
+    policies_cli.load(repeats=2, json=tmp_path / "load.json")
 
     found = read(tmp_path / "load.json")
     assert asked == [("demo", policy) for policy in Policy]
@@ -72,7 +74,7 @@ def test_load_compares_three_policies_on_the_trace_that_it_keeps(
 def test_ttft_has_a_row_for_every_model_mode_and_length(asked: list[tuple[str, Policy]], tmp_path: Path) -> None:
     shapes = [ShapeName.QWEN2_0_5B, ShapeName.QWEN2_7B]
 
-    cli.ttft(shape=shapes, repeats=1, json=tmp_path / "ttft.json")
+    policies_cli.ttft(shape=shapes, repeats=1, json=tmp_path / "ttft.json")
 
     rows = read(tmp_path / "ttft.json")["rows"]
     wanted = [
@@ -89,6 +91,20 @@ def test_turns_has_a_row_for_every_question(asked: list[tuple[str, Policy]], tmp
     assert [row["turn"] for row in rows] == [1, 2, 3, 4]
     assert all(row.keys() == {"turn", "prompt_tokens", "cached_tokens", "trimmed", "ttft"} for row in rows)
     assert asked == [("demo", Policy.FIRST_TOKEN_FIRST)]
+
+
+def test_what_is_measured_is_chosen_by_the_same_options_in_every_command(
+    asked: list[tuple[str, Policy]], tmp_path: Path
+) -> None:
+    """Those of the command and those of the engine stand on one command line and in one file."""
+    path = tmp_path / "turns.json"
+    line = "turns --turns 2 --answer 3 --shape qwen2-0.5b --profile snappy --json"
+
+    ended = CliRunner().invoke(bench, [*line.split(), str(path)])
+
+    assert ended.exit_code == 0, ended.output
+    assert read(path)["options"] == {"model": "qwen2-0.5b", "profile": "snappy", "answer": 3, "seed": 1}
+    assert asked == [(ShapeName.QWEN2_0_5B, Policy.FIRST_TOKEN_FIRST)]
 
 
 def test_overhead_holds_the_bot_against_the_engine(asked: list[tuple[str, Policy]], tmp_path: Path) -> None:
@@ -123,9 +139,9 @@ def test_warmth_says_what_a_question_waits_for_each_way(asked: list[tuple[str, P
 
 
 def test_policies_are_named_with_commas_between_them() -> None:
-    assert cli.policies("off, first-token-first") == [Policy.OFF, Policy.FIRST_TOKEN_FIRST]
+    assert policies_cli.policies("off, first-token-first") == [Policy.OFF, Policy.FIRST_TOKEN_FIRST]
 
 
 def test_a_policy_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(ConfigError, match=r"'of' is not a valid Policy. There are off, on, first-token-first"):
-        cli.policies("of,on")
+        policies_cli.policies("of,on")
