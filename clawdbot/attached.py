@@ -34,6 +34,10 @@ class Attachment:
 class Fetching(Protocol):
     """What a `clawdbot.chat.Reply` may be besides: one that brings what was attached to the message that it answers."""
 
-    async def fetch(self, file: Attachment) -> bytes:
-        """The content of ``file``; may be called again. Raises `DeliveryError`: `Gone` when it is there no more."""
+    async def fetch(self, file: Attachment, most: int) -> bytes:
+        """The content of ``file``; may be called again. Raises `DeliveryError`: `Gone` when it is there no more.
+
+        Of a file that is longer than ``most`` bytes, whatever the platform has said, so many and one more will do: no
+        more should be held in memory.
+        """
         ...

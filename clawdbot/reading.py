@@ -109,7 +109,8 @@ class Reading:
         if file.text is not None:
             return file
         data = await self._load(file, reply)
-        self._check_size(file, len(data))
+        if len(data) > (limit := self._limit(file)):
+            raise _too_large(file, words.MORE_THAN.format(size=_bytes(limit)), limit)
         if file.is_picture:
             async with self._unpacking:
                 picture = await asyncio.to_thread(open_picture, data)
@@ -133,14 +134,17 @@ class Reading:
             reraise=True,
         )
         try:
-            return await tries(reply.fetch, file)
+            return await tries(reply.fetch, file, self._limit(file))
         except DeliveryError as error:
             raise Unreadable(words.NOT_LOADED.format(name=label(file.name))) from error
 
     def _check_size(self, file: Attachment, size: int) -> None:
-        limit = self._bounds.picture_bytes if file.is_picture else self._bounds.document_bytes
-        if size > limit:
-            raise Unreadable(words.FILE_TOO_LARGE.format(name=label(file.name), size=_bytes(size), limit=_bytes(limit)))
+        if size > (limit := self._limit(file)):
+            raise _too_large(file, _bytes(size), limit)
+
+    def _limit(self, file: Attachment) -> int:
+        """The most bytes that it may have."""
+        return self._bounds.picture_bytes if file.is_picture else self._bounds.document_bytes
 
     def _most_pictures(self) -> int | None:
         """How many the model takes at a time; None while that is not known."""
@@ -160,6 +164,10 @@ async def sizes(tokenizer: Tokenizer, files: Sequence[Attachment]) -> list[tuple
         slices = [file.text[start : start + SLICE] for start in range(0, len(file.text), SLICE)]
         found.append((label(file.name), sum([len(await tokenizer.encode(part)) for part in slices])))
     return found
+
+
+def _too_large(file: Attachment, size: str, limit: int) -> Unreadable:
+    return Unreadable(words.FILE_TOO_LARGE.format(name=label(file.name), size=size, limit=_bytes(limit)))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -37,6 +37,7 @@ NO_PICTURE = "I cannot open {name}: it is damaged, too large, or no PNG, JPEG, W
 NO_TEXT = "I cannot read {name}: it is no text, or in an encoding that I cannot tell. Files of text in UTF-8 are fine."
 TOO_MANY_FILES = "{count} files are too many for one question; I take {limit}."
 FILE_TOO_LARGE = "{name} is too large for me: it has {size} and I take {limit}. Please send a shorter part of it."
+MORE_THAN = "more than {size}"
 NOT_LOADED = "I could not load {name}. Please send it again."
 LOADING_FILES = "Loading what you sent …"
 

@@ -34,22 +34,22 @@ async def load(line: Line, ref: str) -> bytes:
     names, _, url = ref.partition(" ")
     channel, message, number = map(int, names.split(":"))
     try:
-        return await _download(line, channel, url)
+        return await _download(line, url)
     except (Forbidden, Gone):
         fresh = await _look_up(line, channel, message, number)
         if fresh == url:
             raise
-        return await _download(line, channel, fresh)
+        return await _download(line, fresh)
 
 
-async def _download(line: Line, channel: int, url: str) -> bytes:
-    async with line.call(channel, line.settings.download_timeout) as client:
+async def _download(line: Line, url: str) -> bytes:
+    async with line.read(line.settings.download_timeout) as client:
         return await client.http.get_from_cdn(url)
 
 
 async def _look_up(line: Line, channel: int, message: int, number: int) -> str:
     """The present address of a file. Raises `DeliveryError`: `Gone` without the message or the file."""
-    async with line.call(channel) as client:
+    async with line.read() as client:
         found = await client.get_partial_messageable(channel).fetch_message(message)
     urls = [file.url for file in _files(found) if file.id == number]
     if not urls:

@@ -26,17 +26,15 @@ class Line:
         """The client that is logged in at present."""
 
     @asynccontextmanager
-    async def call(self, channel: int, seconds: float | None = None) -> AsyncIterator[discord.Client]:
-        """Around one call in ``channel``, given up after ``seconds``, or as long as the settings say.
+    async def write(self, channel: int) -> AsyncIterator[discord.Client]:
+        """Around one call that shows something in ``channel``, given up after as long as the settings say.
 
         Raises `DeliveryError`, where it is known to be refused without a call.
         """
         self.places.check(channel, self.clock.now())
-        if self.client is None:
-            raise Unreachable("There is no connection to Discord at present.")
         try:
-            async with one_call(seconds or self.settings.call_timeout):
-                yield self.client
+            async with self.read() as client:
+                yield client
         except Crowded as refusal:
             self.places.crowd(channel, self.clock.now() + refusal.retry_after)
             raise
@@ -44,3 +42,15 @@ class Line:
             if code_of(error) in CLOSING:
                 self.places.close(channel, error)
             raise
+
+    @asynccontextmanager
+    async def read(self, seconds: float | None = None) -> AsyncIterator[discord.Client]:
+        """Around one call that changes nothing, given up after ``seconds``, or as long as the settings say.
+
+        Raises `DeliveryError`. What it is refused for says nothing about calls that write: who may not read a
+        channel's history may well answer there, and the other way round.
+        """
+        if self.client is None:
+            raise Unreachable("There is no connection to Discord at present.")
+        async with one_call(seconds or self.settings.call_timeout):
+            yield self.client

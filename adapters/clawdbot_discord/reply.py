@@ -69,10 +69,11 @@ class ChannelReply:
         return ChannelPost(self._line, self._channel, int(ref))
 
     async def typing(self) -> None:
-        async with self._line.call(self._channel) as client:
+        async with self._line.write(self._channel) as client:
             await client.get_partial_messageable(self._channel).typing()
 
-    async def fetch(self, file: Attachment) -> bytes:
+    async def fetch(self, file: Attachment, most: int) -> bytes:
+        """All of it: Discord has told how large it is, and whoever calls has looked at that."""
         return await load(self._line, file.ref)
 
     async def _post(self, frame: Frame, key: str) -> discord.Message:
@@ -96,7 +97,7 @@ class ChannelReply:
             options["reference"] = discord.MessageReference(
                 message_id=self._question, channel_id=self._channel, fail_if_not_exists=False
             )
-        async with self._line.call(self._channel) as client:
+        async with self._line.write(self._channel) as client:
             # A link preview that comes and goes moves the text below it: none before the last frame.
             return await client.get_partial_messageable(self._channel).send(
                 nonce=key, mention_author=False, suppress_embeds=not frame.state.lasting, files=files(frame), **options
@@ -128,7 +129,7 @@ class ChannelReply:
         looked_at = self._line.clock.now()
         after = discord.Object(self._since) if self._since else None
         try:
-            async with self._line.call(self._channel) as client:
+            async with self._line.read() as client:
                 place = client.get_partial_messageable(self._channel)
                 history = place.history(limit=LOOKED_THROUGH, after=after, oldest_first=False)
                 me = client.user.id if client.user else 0
@@ -160,7 +161,7 @@ class ChannelPost:
             options["attachments"] = files(frame)
         if frame.state.lasting:
             options["flags"] = discord.MessageFlags()
-        async with self._line.call(self._channel) as client:
+        async with self._line.write(self._channel) as client:
             # discord.py's own `edit` sends flags with every frame, which brings the link previews back, or with none.
             with handle_message_parameters(allowed_mentions=client.allowed_mentions, **options) as params:
                 await client.http.edit_message(self._channel, self._message, params=params)

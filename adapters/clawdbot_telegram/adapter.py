@@ -18,7 +18,7 @@ from clawdbot.clock import Clock, SystemClock, until
 from clawdbot.errors import AdapterError, Unauthorized, Unreachable
 from clawdbot_telegram.calls import Calls
 from clawdbot_telegram.closed import Closed
-from clawdbot_telegram.controls import SAID, SAID_OF_OTHERS
+from clawdbot_telegram.controls import notice
 from clawdbot_telegram.drafts import DraftMode
 from clawdbot_telegram.errands import Errands, offer_menus
 from clawdbot_telegram.media import Albums
@@ -30,6 +30,7 @@ from clawdbot_telegram.render import Renderer
 from clawdbot_telegram.reply import TelegramReply
 from clawdbot_telegram.settings import HOW_TO_GET_A_TOKEN, TelegramSettings
 from clawdbot_telegram.translate import seconds
+from clawdbot_telegram.transport import Transport
 from clawdbot_telegram.updates import KINDS, STOPPED, understood
 
 logger = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ class TelegramAdapter:
         token = self._settings.read_token()
         inbox = Inbox(lambda update, received_at: self._take(update, received_at, receive))
         poll = PollRequest(inbox, self._clock, **self._transport(connections=4))
-        calls = HTTPXRequest(**self._transport(self._settings.connections))
+        calls = Transport(**self._transport(self._settings.connections))
         base = self._settings.base_url.rstrip("/")
         bot = Bot(token, f"{base}/bot", f"{base}/file/bot", request=calls, get_updates_request=poll)
         updater = Updater(bot, inbox)
@@ -178,8 +179,7 @@ class TelegramAdapter:
             self._albums.add(found[0].album)
         durable = receive(found[0], self._reply(found[1])) if found else None
         if query := update.callback_query:
-            notice = SAID.get(str(query.data), SAID_OF_OTHERS)
-            self._errands.run(partial(bot.answer_callback_query, query.id, notice))
+            self._errands.run(partial(bot.answer_callback_query, query.id, notice(str(query.data))))
         return durable
 
 

@@ -16,6 +16,7 @@ from clawdbot_telegram.moves import Moves
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn
 from clawdbot_telegram.translate import translated
+from clawdbot_telegram.transport import Transport
 
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
@@ -40,6 +41,11 @@ class Calls:
     def chat(self) -> int:
         """The number of the chat that is called."""
         return self._place.chat
+
+    @property
+    def topic(self) -> int:
+        """The number of the forum topic in it; 0 for none."""
+        return self._place.topic
 
     @property
     def _place(self) -> Place:
@@ -142,13 +148,18 @@ class Calls:
         with self._remembering():
             await _styled(drawn, _repeatable(call))
 
-    async def download(self, file: str, seconds: float) -> bytes:
-        """The content of a file, by its id; `Unsure` when that takes longer than ``seconds``."""
+    async def download(self, file: str, most: int, seconds: float) -> bytes:
+        """The content of a file, by its id; of one that is longer than ``most`` bytes, so many and one more.
+
+        `Unsure` when that takes longer than ``seconds``.
+        """
         with translated():
             try:
                 async with asyncio.timeout(seconds):
-                    found = await self._bot().get_file(file)
-                    return bytes(await found.download_as_bytearray())
+                    bot = self._bot()
+                    found = await bot.get_file(file)
+                    assert isinstance(bot.request, Transport), "this bot loads no files"
+                    return await bot.request.load(found.file_path or "", most)
             except TimeoutError as error:
                 raise Unsure(f"Telegram did not send a file within {seconds:g} s.") from error
 

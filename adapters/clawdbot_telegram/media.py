@@ -7,9 +7,6 @@ from telegram import Message, User
 
 from clawdbot.attached import Attachment
 
-DOWNLOAD_LIMIT = 20_000_000
-"""Bytes of the largest file that Telegram gives to a bot; a server of one's own may give more."""
-
 ALBUMS = 1000
 """So many albums are remembered; their messages come within seconds of each other."""
 

@@ -85,11 +85,11 @@ class PollRequest(HTTPXRequest):
                 self.unauthorized.set()
             case 429:
                 # The library's loop waits so long before the next poll: that is no sign of its death.
-                self.alive_at += _wait(body)
+                self.alive_at += wait_of(body)
         return status, body
 
 
-def _wait(body: bytes) -> float:
+def wait_of(body: bytes) -> float:
     """The seconds that a refusal asks for; 0 when it does not say."""
     try:
         return float(json.loads(body)["parameters"]["retry_after"])

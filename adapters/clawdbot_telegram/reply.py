@@ -90,18 +90,18 @@ class TelegramReply:
     async def typing(self) -> None:
         await self._calls.typing()
 
-    async def fetch(self, file: Attachment) -> bytes:
+    async def fetch(self, file: Attachment, most: int) -> bytes:
         """By its id, which stays good; the path that Telegram gives for it is so for an hour."""
-        return await self._calls.download(file.ref, self._download_timeout)
+        return await self._calls.download(file.ref, most, self._download_timeout)
 
     async def _begin(self, frame: Frame) -> "TelegramPost":
         """Post the text, as the caption of the first file where that makes one message of two."""
         drawn = footed(self._renderer.draw(frame.text), frame.footnote)
         file = frame.files[0] if frame.files else None
         if file and (not drawn.text or (is_picture(file) and drawn.units <= self._caption_limit)):
-            message = await self._calls.send_file(file, drawn, controls(frame))
+            message = await self._calls.send_file(file, drawn, controls(frame, self._calls.topic))
             return self._post(message, self._calls.chat, captioned=True, attached=[mark_of(file)])
-        message = await self._calls.send_text(visible(drawn), controls(frame))
+        message = await self._calls.send_text(visible(drawn), controls(frame, self._calls.topic))
         return self._post(message, self._calls.chat)
 
     def _post(
@@ -149,9 +149,9 @@ class TelegramPost:
             raise Moved(self._calls.chat)
         drawn = footed(self._renderer.draw(frame.text), frame.footnote)
         if self._captioned:
-            await self._calls.edit_caption(self._message, drawn, controls(frame))
+            await self._calls.edit_caption(self._message, drawn, controls(frame, self._calls.topic))
         else:
-            await self._calls.edit_text(self._message, visible(drawn), controls(frame))
+            await self._calls.edit_text(self._message, visible(drawn), controls(frame, self._calls.topic))
         await self.attach(frame.files)
 
     async def attach(self, files: tuple[File, ...]) -> None:

@@ -75,13 +75,17 @@ def _refused(message: str) -> DeliveryError:
     return Rejected(message)
 
 
+def lost(error: httpx.HTTPError) -> DeliveryError:
+    """What became of a call without a proper answer."""
+    said = f"httpx.{type(error).__name__}"
+    return Unreachable(said) if isinstance(error, UNSENT) else Unsure(said)
+
+
 def _lost(error: NetworkError) -> DeliveryError:
-    """A call without a proper answer. The library keeps the reason as the cause; without one it was an HTTP status."""
+    """The same as the library tells it. It keeps the reason as the cause; without one it was an HTTP status."""
     cause = error.__cause__
-    if isinstance(cause, UNSENT):
-        return Unreachable(error.message)
     if isinstance(cause, httpx.HTTPError):
-        return Unsure(error.message)
+        return lost(cause)
     if "too large" in error.message.lower():
         return Rejected(error.message)
     if "timeout" in error.message.lower() or not (cause is None or isinstance(cause, TelegramError)):

@@ -9,6 +9,7 @@ from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, MessageEn
 from clawdbot import chat
 from clawdbot.menu import COMMANDS
 from clawdbot_telegram import media
+from clawdbot_telegram.controls import pressed
 from clawdbot_telegram.pastes import Pastes
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.quoting import name_of, quoted
@@ -99,9 +100,10 @@ def _pressed(query: CallbackQuery) -> tuple[chat.Pressed, Place] | None:
     shown = query.message
     if shown is None or not isinstance(query.data, str) or not _has_button(shown, query.data):
         return None
-    place = Place(shown.chat.id, _topic(shown), shown.message_id)
-    event = chat.Pressed(_conversation(place), _person(query.from_user), query.data, str(shown.message_id))
-    return event, replace(place, message=0)
+    control, topic = pressed(query.data)
+    place = Place(shown.chat.id, _topic(shown) if shown.is_accessible else topic)
+    event = chat.Pressed(_conversation(place), _person(query.from_user), control, str(shown.message_id))
+    return event, place
 
 
 def _has_button(shown: MaybeInaccessibleMessage, data: str) -> bool:
@@ -110,7 +112,7 @@ def _has_button(shown: MaybeInaccessibleMessage, data: str) -> bool:
     Of one that is too old to be seen nobody knows; at least it does not grow any more.
     """
     if not (isinstance(shown, Message) and shown.is_accessible):
-        return data != "stop"
+        return pressed(data)[0] != "stop"
     rows = shown.reply_markup.inline_keyboard if shown.reply_markup else ()
     return any(button.callback_data == data for row in rows for button in row)
 

@@ -239,18 +239,13 @@ class LiveReply:
 
     async def _deliver(self) -> None:
         """Show the finished text, or what comes nearest to it of all that the platform takes."""
-        while not self._hopeless and (missing := self._missing()) is not None:
-            final, number = self._final, missing[0]
+        while not self._hopeless and self._missing() is not None:
             try:
                 await AsyncRetrying(
                     sleep=self._clock.sleep, wait=_pause, retry=retry_if_exception_type(PASSING), reraise=True
                 )(self._put_next)
             except Gone as error:
                 self._lost = error
-            except (Rejected, Forbidden) as error:
-                # Unless a later word has come: then nothing is said about that one.
-                if self._final is final and not final.fall_back(number, self._parts.shown(number), error):
-                    raise
         if failure := self._lost or self._final.failure:
             raise failure
         self._complete = self._parts.acknowledged_at
@@ -266,9 +261,19 @@ class LiveReply:
             number, frame = missing
             early = self._parts.ready_at(number, frame, Urgency.FINAL) - self._clock.now()
             if early <= 0:
-                await self._put(number, frame)
+                await self._put_final(number, frame)
                 return
             await self._clock.sleep(early)
+
+    async def _put_final(self, number: int, frame: Frame) -> None:
+        """Make one call; where it is refused for good, go on with what comes nearest to the finished text."""
+        final = self._final
+        try:
+            await self._put(number, frame)
+        except (Rejected, Forbidden) as error:
+            # Unless a later word has come: then nothing is said about that one.
+            if self._final is final and not final.fall_back(number, self._parts.shown(number), error):
+                raise
 
     def _missing(self) -> tuple[int, Frame] | None:
         """The first message that does not show the finished text, and what it should show."""

@@ -130,7 +130,7 @@ async def a_file_comes_along_and_can_be_loaded(harness: Harness) -> None:
         assert (message.text, file.name, file.size) == ("What is a heron?", "birds.txt", 18)
         again = harness.adapter.reply(reply.ref)
         assert isinstance(again, Fetching)
-        assert await again.fetch(file) == b"A heron is a bird."
+        assert await again.fetch(file, 18) == b"A heron is a bird."
 
 
 async def a_reply_grows_and_ends_with_the_final_text(harness: Harness) -> None:

@@ -186,13 +186,13 @@ class MemoryReply:
         await self._pass(fault.delay + fault.hold)
         self._end("typing", fault)
 
-    async def fetch(self, file: Attachment) -> bytes:
+    async def fetch(self, file: Attachment, most: int) -> bytes:
         fault = self._begin(Call(self._clock.now(), "fetch", -1))
         await self._pass(fault.delay + fault.hold)
         self._end("fetch", fault)
         if file.ref not in self.contents:
             raise Gone(f"{file.name} was deleted.")
-        return self.contents[file.ref]
+        return self.contents[file.ref][: most + 1]
 
     async def show(self, method: Method, part: int, frame: Frame, key: str = "") -> int:
         """Make one call; the number of the message that shows ``frame`` now."""

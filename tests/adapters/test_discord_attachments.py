@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from clawdbot.attached import Attachment
-from clawdbot.chat import Reply
-from clawdbot.errors import Gone, Limited, Unreachable, Unsure
+from clawdbot.chat import Frame, Reply, State
+from clawdbot.errors import Forbidden, Gone, Limited, Unreachable, Unsure
 from clawdbot.testing.contract import Ears
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.faults import Fault, Trouble
@@ -19,6 +19,7 @@ from clawdbot_discord.reply import ChannelReply
 from .discord_bot import settings_for
 
 NOTES = b"Herons are birds."
+MOST = 1_000_000
 VOICE: dict[str, Any] = {
     "flags": 1 << 13,
     "attachments": [
@@ -56,7 +57,7 @@ async def serving(sim: SimDiscord, **options: object) -> AsyncIterator[tuple[Ear
 
 async def loaded(reply: Reply, file: Attachment) -> bytes:
     assert isinstance(reply, ChannelReply)
-    return await reply.fetch(file)
+    return await reply.fetch(file, MOST)
 
 
 async def file_of(sim: SimDiscord, ears: Ears) -> tuple[Reply, Attachment]:
@@ -170,7 +171,7 @@ class TestLoading:
             reply, file = await file_of(sim, ears)
         sim.cdn.life = 60.0
         async with serving(sim) as (_, adapter):
-            assert await adapter.reply(reply.ref).fetch(file) == NOTES
+            assert await adapter.reply(reply.ref).fetch(file, MOST) == NOTES
 
         assert [call.status for call in sim.calls_of("GET file")] == [404, 200]
 
@@ -217,3 +218,24 @@ class TestLoading:
             await reply.typing()
 
         assert [call.status for call in sim.calls_of("POST typing")] == [204]
+
+    async def test_who_may_not_read_earlier_messages_may_still_answer(self, sim: SimDiscord) -> None:
+        """A file cannot be looked up without that permission: it says nothing about writing."""
+        sim.cdn.life = -1.0
+        async with serving(sim) as (ears, _):
+            reply, file = await file_of(sim, ears)
+            sim.channel.history_hidden = True
+            with pytest.raises(Forbidden):
+                await loaded(reply, file)
+            await reply.send(Frame("I could not load it.", State.FAILED), "part-0")
+
+        assert [post.text for post in sim.answers(sim.channel)] == ["I could not load it."]
+
+    async def test_where_the_bot_may_not_write_it_may_still_read(self, sim: SimDiscord) -> None:
+        async with serving(sim) as (ears, _):
+            reply, file = await file_of(sim, ears)
+            sim.channel.closed = 50013
+            with pytest.raises(Forbidden):
+                await reply.typing()
+
+            assert await loaded(reply, file) == NOTES

@@ -18,6 +18,7 @@ from clawdbot_telegram.media import ALBUMS, Albums
 from clawdbot_telegram.reply import TelegramReply
 
 ME, GROUP = 7, -100
+MOST = 1_000_000
 NOTES = Sent("document", "notes.txt", "text/plain", b"Herons are birds.")
 PHOTO = Sent("photo", data=b"a picture")
 
@@ -44,7 +45,7 @@ async def serving(sim: SimTelegram, **options: float) -> AsyncIterator[Ears]:
 
 async def loaded(reply: Reply, file: Attachment) -> bytes:
     assert isinstance(reply, TelegramReply)
-    return await reply.fetch(file)
+    return await reply.fetch(file, MOST)
 
 
 async def file_of(sim: SimTelegram, ears: Ears, sent: Sent = NOTES) -> tuple[Reply, Attachment]:
@@ -214,7 +215,7 @@ class TestLoading:
         task = asyncio.create_task(adapter.run(Ears().receive))
         await sim.online()
 
-        assert await adapter.reply(ref).fetch(file) == NOTES.data
+        assert await adapter.reply(ref).fetch(file, MOST) == NOTES.data
         task.cancel()
         await asyncio.wait((task,))
 

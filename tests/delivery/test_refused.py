@@ -7,9 +7,9 @@ import pytest
 
 from clawdbot.chat import File, Frame, State
 from clawdbot.delivery.live import LiveReply
-from clawdbot.errors import DeliveryError, Forbidden, Gone, Rejected
+from clawdbot.errors import DeliveryError, Forbidden, Gone, Moved, Rejected
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.memory import NO_MISHAP, MemoryReply, Mishap, limits
+from clawdbot.testing.memory import NO_MISHAP, Call, MemoryReply, Mishap, limits
 from clawdbot.words import CUT_OFF, FAILED, INTERRUPTED_MARK, NOT_TAKEN
 
 Live = Callable[..., LiveReply]
@@ -121,3 +121,27 @@ async def test_a_removed_message_does_not_hold_up_the_finished_text(clock: Manua
             await answer.finish("1 " + text, State.INTERRUPTED)
     assert reply.screen.states[-1] is State.INTERRUPTED
     assert reply.screen.texts[-1].endswith(INTERRUPTED_MARK)
+
+
+async def test_what_is_refused_behind_a_move_is_the_message_that_was_sent_there(
+    clock: ManualClock, live: Live, play: Play
+) -> None:
+    """The last message was to be changed, the group has moved, and there the first one is sent: it is refused."""
+    text = " ".join(f"{number:04d}" for number in range(120))
+
+    def faults(call: Call) -> Mishap:
+        if call.method == "edit" and call.part < 2:
+            return Mishap(Moved(-1001))
+        moved = len(reply.screen.frames) >= 2
+        return NEVER if moved and call.frame is not None and call.frame.text.startswith("0000") else NO_MISHAP
+
+    reply = MemoryReply(clock, limits(size=400), remembers=False, faults=faults)
+
+    async def own() -> None:
+        async with live(reply) as answer:
+            answer.show(text)
+            await clock.sleep(0.1)
+            await answer.finish(text, State.FINAL)
+
+    await play(own())
+    assert reply.screen.frames[2:] == [Frame(NOT_TAKEN, State.FINAL, (File("answer.md", text.encode()),))]

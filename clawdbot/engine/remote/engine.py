@@ -65,20 +65,20 @@ class RemoteEngine:
         tried: list[int] = []
         while True:
             number = await self._choose(request.conversation, tried)
-            account = Account(self._clock, len(request.prompt))
+            arriving = Arriving(self._clock, len(request.prompt))
             try:
                 answer = self._servers[number].stream(self._model, request, min(request.sampling.max_tokens, room))
                 async with self._occupied(number):
                     async with aclosing(answer) as deltas:
                         async for delta in deltas:
-                            if (chunk := account.take(delta)) is not None:
+                            if (chunk := arriving.take(delta)) is not None:
                                 yield chunk
-                    yield account.close()
+                    yield arriving.close()
             except Fault as fault:
                 self._note(number, fault)
                 tried.append(number)
                 # Once more than there are: a connection may have been closed just when it was used again.
-                if account.begun or fault.blame is Blame.REQUEST or len(tried) > len(self._servers):
+                if arriving.begun or fault.blame is Blame.REQUEST or len(tried) > len(self._servers):
                     raise GenerationFailed(f"{self._servers[number].url} did not finish an answer: {fault}") from fault
             else:
                 return
@@ -153,7 +153,7 @@ class RemoteEngine:
 
 
 @dataclass(slots=True)
-class Account:
+class Arriving:
     """What is known of an answer while it comes. Times are seconds of `Clock.now`."""
 
     clock: Clock

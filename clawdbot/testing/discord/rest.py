@@ -206,12 +206,12 @@ class Rest:
         return Answer(self.interactions.register(int(asked.at.get("guild", 0)), asked.body))
 
     def _channel(self, asked: Asked) -> Answer:
-        channel = self.world.channel(int(asked.at["channel"]))
+        channel = self.world.channel(int(asked.at["channel"]), reading=True)
         people = (self.world.users[channel.member],) if channel.member else ()
         return Answer(payloads.of_channel(channel, people))
 
     def _history(self, asked: Asked) -> Answer:
-        channel = self.world.channel(int(asked.at["channel"]))
+        channel = self.world.channel(int(asked.at["channel"]), reading=True)
         after, count = int(asked.query.get("after", 0)), int(asked.query.get("limit", 50))
         before = int(asked.query.get("before", 1 << 63))
         posts = [post for post in channel.screen if after < post.id < before and not channel.history_hidden]
@@ -219,7 +219,7 @@ class Rest:
         return Answer([self.world.message_json(channel, post) for post in reversed(posts)])
 
     def _message(self, asked: Asked) -> Answer:
-        channel = self.world.channel(int(asked.at["channel"]))
+        channel = self.world.channel(int(asked.at["channel"]), reading=True)
         if channel.history_hidden:
             raise Refusal(403, 50013, "Missing Permissions")
         return Answer(self.world.message_json(channel, self.world.post(channel, int(asked.at["message"]))))

@@ -16,6 +16,8 @@ MESSAGE_SIZE = 2000
 NONCE_SIZE = 25
 NONCE_LIFE = 300.0
 """For how many seconds a repeated nonce is recognised ("the past few minutes"), unless told otherwise."""
+HIDDEN = 50001
+"""The error code for a channel that the bot does not see at all."""
 OLD = 3600.0
 """Seconds after which edits of a message are rationed."""
 
@@ -78,12 +80,15 @@ class World:
         """Whether edits of ``post`` are rationed."""
         return self.clock.wall() - _posted_at(post) > OLD
 
-    def channel(self, number: int) -> Channel:
-        """A channel that the bot names. Raises `Refusal`."""
+    def channel(self, number: int, *, reading: bool = False) -> Channel:
+        """A channel that the bot names. Raises `Refusal`.
+
+        Who may not write there may read, unless the channel is hidden from them altogether.
+        """
         channel = self.channels.get(number)
         if channel is None or channel.gone:
             raise Refusal(404, 10003, "Unknown Channel")
-        if channel.closed:
+        if channel.closed and not (reading and channel.closed != HIDDEN):
             raise Refusal(403, channel.closed, "Missing Access")
         return channel
 

@@ -41,12 +41,19 @@ class Sent:
     """Its media type; the Bot API leaves it out where it is not known."""
     data: bytes = b""
     about: Mapping[str, Any] = field(default_factory=dict)
+    sized: bool = True
+    """Whether the Bot API tells how large it is: "file_size" is optional."""
+
+    @property
+    def size(self) -> dict[str, int]:
+        """The field that tells how large it is, if one does."""
+        return {"file_size": len(self.data)} if self.sized else {}
 
     def json(self, number: int) -> dict[str, Any]:
         """The field of a message that carries it, and its value; ``number`` names the file."""
         if self.kind not in _ALWAYS:
             return {self.kind: dict(self.about)}
-        ids = {"file_id": f"file-{number}", "file_unique_id": f"unique-{number}", "file_size": len(self.data)}
+        ids: dict[str, Any] = {"file_id": f"file-{number}", "file_unique_id": f"unique-{number}", **self.size}
         if self.kind == "photo":  # in several sizes, the original last; nothing tells its name or type
             small = {"file_id": f"thumb-{number}", "file_unique_id": f"small-{number}", "file_size": 900}
             return {"photo": [{**small, **_PICTURE}, {**ids, **_PICTURE}]}
@@ -86,7 +93,7 @@ class Files:
             raise bad("file is too big")
         path = f"{sent.kind}s/{file_id}"
         self._paths[path] = (sent, self._clock.now() + PATH_LIFE)
-        return {"file_id": file_id, "file_unique_id": file_id, "file_size": len(sent.data), "file_path": path}
+        return {"file_id": file_id, "file_unique_id": file_id, **sent.size, "file_path": path}
 
     def read(self, path: str) -> bytes:
         """The content under a path. Raises `Refusal`."""

@@ -63,7 +63,7 @@ class TelegramHarness:
         return [shown.text for shown in self.sim.answers(*self._places[place])]
 
     def controls(self, place: int = 0) -> list[str]:
-        return list(self._last(place).look.buttons)
+        return [button.partition(":")[0] for button in self._last(place).look.buttons]
 
     def press(self, control: str, place: int = 0) -> None:
         self.sim.press(self._last(place), control, PERSON)

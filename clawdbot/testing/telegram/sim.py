@@ -235,17 +235,21 @@ class SimTelegram:
         self._deliver("edited_message", shown)
 
     def press(self, shown: Shown, data: str, user: int = 0) -> None:
-        """Somebody presses the button that has ``data``. Raises LookupError when the message has none such."""
-        if data not in shown.look.buttons:
+        """Somebody presses the button that has ``data``, or that with more behind a colon.
+
+        Raises LookupError when the message has none such.
+        """
+        found = next((button for button in shown.look.buttons if f"{button}:".startswith(f"{data}:")), None)
+        if found is None:
             raise LookupError(f"no button {data!r} on {shown.text!r}")
-        self.forge(shown, data, user)
+        self.forge(shown, found, user)
 
     def forge(self, shown: Shown, data: str, user: int = 0) -> None:
         """Somebody's client says that a button was pressed which has ``data``, whether or not there is one."""
         query = str(next(self._queries))
         self._methods.queries.add(query)
         by = self._world.user(user or abs(shown.chat.id))
-        body = {"id": query, "from": by.json(), "message": shown.json(), "chat_instance": "1", "data": data}
+        body = {"id": query, "from": by.json(), "message": shown.pressed_json(), "chat_instance": "1", "data": data}
         self._updates.push("callback_query", body)
 
     def stop_draft(self, chat: int) -> None:
@@ -277,6 +281,10 @@ class SimTelegram:
     def refuse_drafts(self, chat: int) -> None:
         """Take no drafts in ``chat``."""
         self._world.chat(chat).draftless = True
+
+    def age(self, shown: Shown) -> None:
+        """Let a message be too old to be seen: who presses a button below it presses one that the bot cannot see."""
+        shown.too_old = True
 
     def delete_question(self, shown: Shown) -> None:
         """Somebody removes a message, whosever it is; a bot is not told."""

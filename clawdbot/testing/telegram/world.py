@@ -75,7 +75,7 @@ class Look:
     @property
     def growing(self) -> bool:
         """Whether one of the buttons stops it."""
-        return "stop" in self.buttons
+        return any(button.partition(":")[0] == "stop" for button in self.buttons)
 
     @property
     def buttons(self) -> tuple[str, ...]:
@@ -105,6 +105,8 @@ class Shown:
     album: str = ""
     """The same for all messages of one album; empty outside of one."""
     deleted_at: float | None = None
+    too_old: bool = False
+    """Whether Telegram tells the bot no more of it than its number and its chat."""
 
     @property
     def look(self) -> Look:
@@ -120,6 +122,12 @@ class Shown:
     def at(self) -> float:
         """When it appeared, by the simulator's clock."""
         return self.looks[0].at
+
+    def pressed_json(self) -> Json:
+        """As the press of a button names it: ``InaccessibleMessage`` where it is too old."""
+        if self.too_old:
+            return {"message_id": self.id, "date": 0, "chat": self.chat.json()}
+        return self.json()
 
     def json(self) -> Json:
         """As the Bot API's ``Message``."""
