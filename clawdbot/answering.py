@@ -205,11 +205,12 @@ class Answering:
     ) -> None:
         message, conversation = asked.message, asked.message.conversation.key
         style = self._styles.of(conversation)
-        begun = await _tokens_of(draft.begun, engine)
-        draft.model, draft.tokens, draft.opening = engine.info.model, begun, engine.tokenizer.opening.text
-        history = await self._store.history(conversation, draft.model, before=asked.number) if remembering else []
+        begun, whose = await _tokens_of(draft.begun, engine), engine.tokenizer.fingerprint
+        history = await self._store.history(conversation, whose, before=asked.number) if remembering else []
         made = await style.compose(engine, history, await _text_of(message), message.files, len(asked.pictures))
-        draft.question_tokens, draft.first_turn = made.question, made.first_turn
+        # Together: a stop in between must not leave one tokenizer's tokens as another's.
+        draft.tokenizer, draft.tokens, draft.question_tokens = whose, begun, made.question
+        draft.opening, draft.first_turn = engine.tokenizer.opening.text, made.first_turn
         prompt = [*made.tokens, *begun]
         async with self._place(model, engine, prompt, message, live) as place:
             live.wait("")
@@ -281,7 +282,7 @@ async def _tokens_of(begun: Answer | None, engine: Engine) -> list[int]:
     opening = engine.tokenizer.opening
     if begun is None:
         return list(opening.tokens)
-    if begun.tokens and begun.model == engine.info.model:
+    if begun.tokens and begun.tokenizer == engine.tokenizer.fingerprint:
         return list(begun.tokens)
     if opening.text and begun.text.startswith(opening.text):
         return [*opening.tokens, *await engine.tokenizer.encode(begun.text.removeprefix(opening.text))]

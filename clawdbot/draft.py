@@ -14,7 +14,8 @@ class Draft:
 
     text: str = ""
     tokens: list[int] = field(default_factory=list)
-    model: str = ""
+    tokenizer: str = ""
+    """Whose the tokens are: `Tokenizer.fingerprint`."""
     opening: str = ""
     """The text of the `Opening` that the tokens begin with; the text begins with it as soon as there is any."""
     begun: Answer | None = None
@@ -36,7 +37,7 @@ class Draft:
         if begun is None or not begun.text:
             return cls()
         asked = None if begun.question_tokens is None else list(begun.question_tokens)
-        return cls(begun.text, list(begun.tokens or ()), begun.model, begun=begun, question_tokens=asked)
+        return cls(begun.text, list(begun.tokens or ()), begun.tokenizer, begun=begun, question_tokens=asked)
 
     @property
     def grown(self) -> bool:
@@ -61,7 +62,8 @@ class Draft:
 
     def forget(self) -> None:
         """Forget what an engine wrote that died before its tokens made any text."""
-        self.tokens = list(self.begun.tokens or ()) if self.begun else []
+        before = Draft.after(self.begun)
+        self.tokenizer, self.tokens, self.question_tokens = before.tokenizer, before.tokens, before.question_tokens
         self.first_token = self.last_token = None
 
     def fail(self) -> None:
@@ -70,7 +72,7 @@ class Draft:
 
     def answer(self, state: State) -> Answer:
         """What of it is stored."""
-        return Answer(self.text, state, self.model, self.question_tokens, self.tokens)
+        return Answer(self.text, state, self.tokenizer, self.question_tokens, self.tokens)
 
 
 class DraftJournal:

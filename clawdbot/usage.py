@@ -27,12 +27,13 @@ class Size:
 async def measured(conversation: str, store: Store, host: EngineHost, style: Style) -> Size:
     """The size of ``conversation`` (a `Conversation.key`) as the next prompt would have it. Raises `StoreError`."""
     over = await store.is_idle(conversation)
-    info = host.info
-    history = [] if over else await store.history(conversation, info.model if info else "")
-    if info is None or not host.ready:
+    info, engine = host.info, await host.engine() if host.ready else None
+    whose = engine.tokenizer.fingerprint if engine else ""
+    history = [] if over else await store.history(conversation, whose)
+    if info is None or engine is None:
         return Size(len(history) // 2, None, info.context if info else None, over)
     try:
-        made = await style.compose(await host.engine(), history, "")
+        made = await style.compose(engine, history, "")
     except EngineError:  # the system prompt fills all the room, or the engine went away meanwhile
         return Size(len(history) // 2, None, info.context, over)
     left = history if made.first_turn is None else [turn for turn in history if turn.id >= made.first_turn]

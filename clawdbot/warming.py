@@ -94,7 +94,7 @@ class Warming:
     async def _read_history(self, engine: Engine, conversation: str) -> None:
         """Read a conversation's next prompt up to its question, unless the cache has it anyway."""
         try:
-            history = await self._store.history(conversation, engine.info.model)
+            history = await self._store.history(conversation, engine.tokenizer.fingerprint)
             if not history:
                 return
             made = await self._styles.of(conversation).compose(engine, history, "")

@@ -13,7 +13,7 @@ from clawdbot.engine.protocol import Request
 from clawdbot.errors import EngineDead, Gone, Limited
 from clawdbot.latency import stages
 from clawdbot.notices import key_of
-from clawdbot.testing.engine import INFO, TEXTLESS, CharacterTokenizer, Script
+from clawdbot.testing.engine import CHARACTERS, TEXTLESS, CharacterTokenizer, Script
 from clawdbot.testing.memory import Mishap
 from clawdbot.testing.rig import ADA, BOB, Rig, echo, question, silent, slow, turns
 from clawdbot.words import EMPTY, FAILED, INTERRUPTED_MARK
@@ -63,7 +63,7 @@ async def test_an_answer_of_no_text_says_so(rig: NewRig) -> None:
     async with bot.running():
         answer = bot.platform.say("Hello")
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", INFO.model)
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
 
     assert answer.screen.texts == [EMPTY]
     assert history == []
@@ -337,9 +337,23 @@ async def test_tokens_of_a_dead_engine_that_made_no_text_are_forgotten(rig: NewR
         await bot.advance(1.5)
         bot.engine.die()
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", INFO.model)
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
 
     assert history[1].tokens == [TEXTLESS, *map(ord, "One")]
+
+
+async def test_tokens_of_another_tokenizer_are_made_anew_from_their_text(rig: NewRig) -> None:
+    """They would be other words to it, also where its model has the same name."""
+    bot = rig()
+    async with bot.running():
+        bot.platform.say("Hello")
+        await bot.idle()
+    bot.execute("UPDATE reply SET tokenizer = 'another', question_tokens = X'01000000', answer_tokens = X'01000000'")
+    async with bot.running():
+        bot.platform.say("Again")
+        await bot.idle()
+
+    assert turns(bot.requests[1].prompt)[:2] == [("user", "Hello"), ("assistant", "You said: Hello")]
 
 
 async def test_a_failed_generation_says_a_fixed_sentence(rig: NewRig) -> None:
@@ -407,7 +421,7 @@ async def test_a_fault_that_nobody_foresaw_in_mid_answer_keeps_its_text(rig: New
     async with bot.running():
         answer = bot.platform.say("Count")
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", INFO.model)
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
 
     assert answer.screen.texts == [f"One two\n\n{INTERRUPTED_MARK}"]
     assert [turn.text for turn in history] == ["Count", "One two "]
@@ -497,7 +511,7 @@ async def test_an_answer_is_delivered_though_it_cannot_be_stored(rig: NewRig) ->
         await bot.stop()
     async with bot.running():
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", INFO.model)
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
 
     assert answer.screen.texts == ["One two three four."]
     assert [turn.text for turn in history] == ["Count", "One two three four."]

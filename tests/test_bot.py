@@ -9,6 +9,7 @@ from clawdbot import words
 from clawdbot.chat import Conversation, Edited, Message, Rate, State, Typing
 from clawdbot.config import SessionSettings
 from clawdbot.errors import Limited
+from clawdbot.testing.engine import CHARACTERS
 from clawdbot.testing.memory import Mishap, limits
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, Rig, echo, question, silent, slow
 from clawdbot.words import FAILED, INTERRUPTED_MARK, STOPPED_MARK
@@ -248,7 +249,7 @@ async def test_a_stopped_text_is_part_of_the_history(rig: NewRig) -> None:
         await bot.idle()
         bot.platform.say("Go on")
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", "scripted")
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
 
     assert [turn.text for turn in history] == ["Count", "One two ", "Go on", "You said: Go on"]
 
@@ -534,7 +535,7 @@ async def test_a_crash_in_mid_answer_marks_what_is_on_the_screen(rig: NewRig) ->
         assert answer.screen.texts == ["One"]
     async with bot.running():
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", "scripted")
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
 
     assert answer.screen.texts == [f"One\n\n{INTERRUPTED_MARK}"]
     assert answer.screen.states == [State.INTERRUPTED]

@@ -1,8 +1,10 @@
-"""Stop on a draft: there is no message yet that it could name, so it names the reply."""
+"""Drafts: what is kept of one, and Stop on one, which names the reply since there is no message yet."""
 
 from collections.abc import Callable
 
-from clawdbot.chat import Conversation, Pressed
+from clawdbot.chat import Conversation, Pressed, State
+from clawdbot.draft import Draft
+from clawdbot.store import Answer
 from clawdbot.testing.rig import ADA, Rig, slow
 
 NewRig = Callable[..., Rig]
@@ -32,3 +34,13 @@ async def test_one_that_comes_too_late_does_nothing(rig: NewRig) -> None:
         await bot.idle()
         assert [reply.screen.texts for reply in (first, second)] == [["One two three four."]] * 2
         await bot.stop()
+
+
+def test_what_a_dead_engine_wrote_is_forgotten_with_whose_tokens_it_were() -> None:
+    """The next engine may have another tokenizer; a stop before it is there keeps what was written first."""
+    begun = Answer("One ", State.INTERRUPTED, "first", [1], [2])
+    draft = Draft.after(begun)
+    draft.tokenizer, draft.tokens, draft.question_tokens = "second", [3, 4], [5]
+    draft.forget()
+
+    assert draft.answer(State.INTERRUPTED) == begun

@@ -19,7 +19,7 @@ from clawdbot.config import AnswerSettings, SessionSettings
 from clawdbot.documents import with_files
 from clawdbot.errors import DeliveryError, Gone, Limited, Unreachable, Unsure
 from clawdbot.pictures import open_picture
-from clawdbot.testing.engine import INFO
+from clawdbot.testing.engine import CHARACTERS, INFO
 from clawdbot.testing.memory import Mishap
 from clawdbot.testing.rig import ADA, BOB, Rig, question, silent, slow, turns
 from clawdbot.words import STOPPED_MARK
@@ -71,12 +71,12 @@ async def test_a_later_question_has_the_file_without_loading_it_again(rig: NewRi
 
 
 async def test_another_model_reads_the_file_too(rig: NewRig) -> None:
-    """Tokens are one model's; the text is kept as well."""
+    """Tokens are one tokenizer's; the text is kept as well."""
     bot = rig()
     async with bot.running():
         bot.platform.say("Which is it?", files={"birds.txt": b"Herons and egrets."})
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", "another model")
+        history = await bot.app.store.history("memory:1:0", "another")
 
     assert [turn.tokens for turn in history] == [None, None]
     assert history[0].text == asked("Which is it?", birds="Herons and egrets.")
@@ -318,7 +318,7 @@ async def test_a_refused_file_leaves_nothing_in_the_history(rig: NewRig) -> None
     async with bot.running():
         bot.platform.say("What is that?", ADA, files={"data.bin": bytes(64)})
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", INFO.model)
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
 
     assert history == []
 
@@ -520,5 +520,5 @@ async def test_a_refusal_that_is_stopped_is_no_answer(rig: NewRig) -> None:
             other.execute("ROLLBACK")
         await bot.idle()
 
-        assert await bot.app.store.history("memory:1:0", INFO.model) == []
+        assert await bot.app.store.history("memory:1:0", CHARACTERS) == []
     assert answer.screen.texts == [STOPPED_MARK]

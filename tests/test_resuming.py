@@ -9,7 +9,7 @@ from clawdbot.chat import Conversation, Frame, Person, Pressed, State
 from clawdbot.config import AnswerSettings, SessionSettings
 from clawdbot.engine.protocol import Request
 from clawdbot.errors import Forbidden, Limited, Rejected, Unreachable, Unsure
-from clawdbot.testing.engine import INFO, Script
+from clawdbot.testing.engine import CHARACTERS, Script
 from clawdbot.testing.memory import NO_MISHAP, Mishap, limits
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, PlatformReply, Rig, echo, question, silent, slow, turns
 from clawdbot.words import CUT_OFF, FAILED, INTERRUPTED_MARK, NOT_TAKEN, STOPPED_MARK, WITHDRAWN
@@ -177,7 +177,7 @@ async def test_a_text_that_is_refused_ends_its_question(rig: NewRig) -> None:
         answer = bot.platform.say("Count")
         answer.inject("edit", Mishap(Rejected("never")))
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", INFO.model)
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
         await bot.stop()
     calls = len(answer.calls)
     async with bot.running():
@@ -214,7 +214,7 @@ async def test_an_interrupted_answer_goes_on_where_it_ended(rig: NewRig) -> None
         await bot.rest()
         assert answer.screen.frames == [Frame("One", State.STREAMING)]
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", INFO.model)
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
 
     assert answer.screen.texts == ["One two three four."]
     assert answer.screen.states == [State.FINAL]
@@ -326,7 +326,7 @@ async def test_a_continued_answer_knows_what_was_said_before_it_alone(rig: NewRi
         await bot.idle()
         bot.platform.press("continue", answer)
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", INFO.model)
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
 
     assert [text for _, text in turns(bot.requests[-1].prompt)] == ["First", "You said: First", "Count", "One "]
     assert [turn.text for turn in history][2:] == ["Count", "One two three four.", "Later", "You said: Later"]
@@ -356,11 +356,11 @@ async def test_a_continued_answer_grows_over_several_messages(rig: NewRig) -> No
     assert answer.screen.states[-1] is State.FINAL
 
 
-async def test_another_model_reads_the_words_and_not_the_tokens(rig: NewRig) -> None:
+async def test_another_tokenizer_reads_the_words_and_not_the_tokens(rig: NewRig) -> None:
     """Its own tokens would mean other words to it."""
     bot = rig(counting)
     answer = await interrupted(bot)
-    bot.execute("UPDATE reply SET model = 'another', answer_tokens = X'01000000'")
+    bot.execute("UPDATE reply SET tokenizer = 'another', answer_tokens = X'01000000'")
     async with bot.running():
         bot.platform.press("continue", answer)
         await bot.idle()

@@ -11,7 +11,7 @@ from clawdbot.chat import Conversation, Edited, Message, Person, State
 from clawdbot.config import AnswerSettings, Quota, SessionSettings
 from clawdbot.engine.protocol import Request
 from clawdbot.errors import Limited, Rejected
-from clawdbot.testing.engine import INFO, Script
+from clawdbot.testing.engine import CHARACTERS, Script
 from clawdbot.testing.memory import Mishap, limits
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, PlatformReply, Rig, echo, question, silent, slow, turns
 from clawdbot.words import INTERRUPTED_MARK, STOPPED_MARK, WITHDRAWN
@@ -75,7 +75,7 @@ class Changing:
 
 async def told(bot: Rig) -> list[str]:
     """The texts of the history."""
-    return [turn.text for turn in await bot.app.store.history(KEY, INFO.model)]
+    return [turn.text for turn in await bot.app.store.history(KEY, CHARACTERS)]
 
 
 # Another answer

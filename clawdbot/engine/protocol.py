@@ -110,6 +110,11 @@ class Tokenizer(Protocol):
     """Text to token ids and a chat's template, off the event loop. What waits raises `EngineDead` when it is closed."""
 
     @property
+    def fingerprint(self) -> str:
+        """Whose token ids these are: two tokenizers with the same one mean the same by them."""
+        ...
+
+    @property
     def opening(self) -> Opening:
         """What the chat template opens an answer with, behind the last of `pieces`; it counts as the answer's own.
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from jinja2 import TemplateError
 
+from clawdbot.engine.fingerprint import fingerprint
 from clawdbot.engine.protocol import Opening, Role
 from clawdbot.errors import EngineDead, EngineUnavailable
 from clawdbot.thoughts import opened_at_end
@@ -37,6 +38,7 @@ class ChatTokenizer:
         if tokenizer.chat_template is None:
             raise EngineUnavailable("The model has no chat template, so it does not know turns.", _CHOOSE)
         self._tokenizer = tokenizer
+        self._fingerprint = fingerprint(tokenizer)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenizer")
         self._unmarked = _unmarked(tokenizer)
         self._inside = _inside(self._unmarked)
@@ -47,6 +49,11 @@ class ChatTokenizer:
         self._knows_system = self._renders_system()
         tag = opened_at_end(self._texts(["user"])[-1])
         self._opening = Opening(tag, tuple(self._ids(tag))) if tag else Opening()
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Tokenizer.fingerprint`."""
+        return self._fingerprint
 
     @property
     def opening(self) -> Opening:

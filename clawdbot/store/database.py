@@ -31,6 +31,7 @@ STEPS = (
     "choices.sql",
     "revised.sql",
     "waits.sql",
+    "tokenizers.sql",
 )
 
 _FAULTS = {

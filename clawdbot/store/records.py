@@ -37,8 +37,8 @@ class Answer:
     text: str
     state: State
     """Final, or what cut it short; streaming as long as it is being written."""
-    model: str
-    """The name of the model whose tokenizer made the tokens."""
+    tokenizer: str
+    """The `Tokenizer.fingerprint` of the one that made the tokens; "" when there are none."""
     question_tokens: Sequence[int] | None = None
     """The user turn (`asking.turn_text`) as the prompt had it; None when not known."""
     tokens: Sequence[int] | None = None
@@ -69,7 +69,7 @@ class Turn:
     role: Role
     text: str
     tokens: list[int] | None
-    """None when they are not known, or not this model's."""
+    """None when they are not known, or another tokenizer's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _read_message(row: sqlite3.Row, received_at: float) -> Message:
 
 def answer_row(answer: Answer) -> tuple[object, ...]:
     """The columns of ``reply`` from state to answer_tokens, for an answer that is over or still being written."""
-    return (answer.state.value, answer.text, answer.model, _pack(answer.question_tokens), _pack(answer.tokens))
+    return (answer.state.value, answer.text, answer.tokenizer, _pack(answer.question_tokens), _pack(answer.tokens))
 
 
 def read_answer(row: sqlite3.Row) -> Answer | None:
@@ -144,7 +144,7 @@ def read_answer(row: sqlite3.Row) -> Answer | None:
     if row["answer"] is None:
         return None
     question_tokens, tokens = _unpack(row["question_tokens"]), _unpack(row["answer_tokens"])
-    return Answer(row["answer"], State(row["state"]), row["model"], question_tokens, tokens)
+    return Answer(row["answer"], State(row["state"]), row["tokenizer"], question_tokens, tokens)
 
 
 def read_posts(rows: Iterable[sqlite3.Row], begun: int) -> list[str | None]:
@@ -153,9 +153,9 @@ def read_posts(rows: Iterable[sqlite3.Row], begun: int) -> list[str | None]:
     return [refs.get(part) for part in range(max(begun, *(part + 1 for part in refs), 0))]
 
 
-def read_turns(row: sqlite3.Row, model: str) -> Iterator[Turn]:
-    """Both turns of a finished row of ``reply``; with tokens when they are those of ``model``."""
-    ours = row["model"] == model
+def read_turns(row: sqlite3.Row, tokenizer: str) -> Iterator[Turn]:
+    """Both turns of a finished row of ``reply``; with tokens when they are of ``tokenizer``."""
+    ours = row["tokenizer"] == tokenizer
     sides: tuple[tuple[Role, str, str], ...] = (
         ("user", turn_text(_read_message(row, row["received_at"])), "question_tokens"),
         ("assistant", row["answer"], "answer_tokens"),

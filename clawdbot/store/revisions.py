@@ -7,21 +7,22 @@ from clawdbot.store.database import Database
 from clawdbot.store.records import Answer, Revision, read_answer
 
 _KEEP = """
-INSERT INTO former (reply, question, state, answer, model, question_tokens, answer_tokens)
-SELECT id, question, state, answer, model, question_tokens, answer_tokens FROM reply
+INSERT INTO former (reply, question, state, answer, tokenizer, question_tokens, answer_tokens)
+SELECT id, question, state, answer, tokenizer, question_tokens, answer_tokens FROM reply
 WHERE id = ? AND answer <> '' AND state IN ('final', 'stopped', 'interrupted')
 ON CONFLICT DO NOTHING
 """
 _BEGIN = """
 UPDATE reply SET question = coalesce(?, question) || ?, revised_at = coalesce(?, revised_at), finished_at = NULL,
-                 state = 'asked', answer = NULL, model = NULL, question_tokens = NULL, answer_tokens = NULL
+                 state = 'asked', answer = NULL, tokenizer = NULL, question_tokens = NULL, answer_tokens = NULL
 WHERE id = ?
 """
 _COUNT = "INSERT INTO revision (reply, platform, person, at) SELECT id, platform, ?, ? FROM reply WHERE id = ?"
 _TOKENS = "UPDATE revision SET tokens = ? WHERE id = (SELECT max(id) FROM revision WHERE reply = ?)"
 _BRING_BACK = """
-UPDATE reply SET (question, state, answer, model, question_tokens, answer_tokens, finished_at) =
-    (SELECT question, state, answer, model, question_tokens, answer_tokens, ? FROM former WHERE former.reply = reply.id)
+UPDATE reply SET (question, state, answer, tokenizer, question_tokens, answer_tokens, finished_at) =
+    (SELECT question, state, answer, tokenizer, question_tokens, answer_tokens, ?
+     FROM former WHERE former.reply = reply.id)
 WHERE id = ? AND finished_at IS NULL AND EXISTS (SELECT 1 FROM former WHERE former.reply = reply.id)
 """
 _DROP = "DELETE FROM former WHERE reply = ?"

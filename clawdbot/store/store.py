@@ -47,11 +47,11 @@ _POST = (
     "INSERT INTO post (reply, part, ref) VALUES (?, ?, ?) ON CONFLICT (reply, part) DO UPDATE SET ref = excluded.ref"
 )
 _ANSWER = """
-UPDATE reply SET state = ?, answer = ?, model = ?, question_tokens = ?, answer_tokens = ?, finished_at = ?
+UPDATE reply SET state = ?, answer = ?, tokenizer = ?, question_tokens = ?, answer_tokens = ?, finished_at = ?
 WHERE id = ? AND finished_at IS NULL
 """
 _DRAFT = """
-UPDATE reply SET state = ?, answer = ?, model = ?, question_tokens = ?, answer_tokens = ?, begun = max(begun, ?)
+UPDATE reply SET state = ?, answer = ?, tokenizer = ?, question_tokens = ?, answer_tokens = ?, begun = max(begun, ?)
 WHERE id = ? AND finished_at IS NULL AND state IN ('asked', 'streaming')
 """
 _BEGIN = "UPDATE reply SET begun = max(begun, ?) WHERE id = ?"
@@ -75,11 +75,12 @@ _HISTORY = """
 WITH here AS (SELECT coalesce((SELECT conversation FROM reply WHERE id = ?2), ?1) AS place),
      start AS (
          SELECT place, coalesce((SELECT first_turn FROM conversation WHERE key = place), 0) AS first_turn FROM here)
-SELECT question, answer, model, question_tokens, answer_tokens, reply.*, first_turn FROM start
+SELECT question, answer, tokenizer, question_tokens, answer_tokens, reply.*, first_turn FROM start
 JOIN reply ON conversation = place AND id >= first_turn / 2 AND id < ?2
 WHERE finished_at IS NOT NULL AND answer <> '' AND forgotten_at IS NULL
 UNION ALL
-SELECT former.question, former.answer, former.model, former.question_tokens, former.answer_tokens, reply.*, first_turn
+SELECT former.question, former.answer, former.tokenizer, former.question_tokens, former.answer_tokens, reply.*,
+       first_turn
 FROM start CROSS JOIN former CROSS JOIN reply ON reply.id = former.reply
 WHERE conversation = place AND id >= first_turn / 2 AND id < ?2 AND finished_at IS NULL AND forgotten_at IS NULL
 ORDER BY id
@@ -241,14 +242,15 @@ class Store:
 
         await self._database.transaction(give_up)
 
-    async def history(self, conversation: str, model: str, before: int | None = None) -> list[Turn]:
+    async def history(self, conversation: str, tokenizer: str, before: int | None = None) -> list[Turn]:
         """The finished turns of a conversation (`Conversation.key`), oldest first, questions and answers in turn.
 
         From its first turn on, as `finish` and `reset` have set it, to the reply ``before`` (None: to the end);
-        without answers of no text and what is forgotten. Tokens are given when they are those of ``model``.
+        without answers of no text and what is forgotten. Tokens are given when ``tokenizer`` made them, a
+        `Tokenizer.fingerprint`.
         """
         rows = await self._database.read(_HISTORY, conversation, _LAST if before is None else before)
-        return [turn for row in rows for turn in read_turns(row, model) if turn.id >= row["first_turn"]]
+        return [turn for row in rows for turn in read_turns(row, tokenizer) if turn.id >= row["first_turn"]]
 
     async def reset(self, conversation: str) -> None:
         """Let a conversation's history begin anew; an answer under way belongs to the old one. Deletes nothing."""

@@ -22,7 +22,8 @@ INFO = EngineInfo(
     cache_block=128,
 )
 
-
+CHARACTERS = "characters"
+"""The fingerprint of `CharacterTokenizer`."""
 IMAGE_TOKENS = 500
 """What a picture takes of the context besides its mark."""
 TEXTLESS = 0
@@ -52,6 +53,11 @@ class CharacterTokenizer:
     def __init__(self, *, thinks: bool = False) -> None:
         tag = "<think>\n" if thinks else ""
         self._opening = Opening(tag, [ord(character) for character in tag])
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Tokenizer.fingerprint`."""
+        return CHARACTERS
 
     @property
     def opening(self) -> Opening:

@@ -6,7 +6,7 @@ import pytest
 
 from clawdbot.chat import Limits, State
 from clawdbot.config import AnswerSettings
-from clawdbot.testing.engine import INFO, Script
+from clawdbot.testing.engine import CHARACTERS, Script
 from clawdbot.testing.rig import Rig, slow, turns
 
 from .test_length import PLATFORMS, long_answer
@@ -22,7 +22,7 @@ async def test_it_stands_below_the_text_and_is_no_part_of_it(rig: NewRig) -> Non
     async with bot.running():
         answer = bot.platform.say("Count")
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", INFO.model)
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
         bot.platform.say("Again")
         await bot.idle()
 

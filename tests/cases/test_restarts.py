@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from clawdbot import words
-from clawdbot.testing.engine import INFO, Script
+from clawdbot.testing.engine import CHARACTERS, Script
 from clawdbot.testing.memory import limits
 from clawdbot.testing.rig import ADA, BOB, Rig, slow
 from clawdbot_telegram.render import Renderer
@@ -71,7 +71,7 @@ async def test_a_crash_between_any_two_steps_of_another_answer_loses_nothing(rig
             await asyncio.sleep(0)
     async with bot.running():
         await bot.idle()
-        history = await bot.app.store.history("memory:1:0", INFO.model)
+        history = await bot.app.store.history("memory:1:0", CHARACTERS)
         left = await bot.app.store.unfinished()
 
     (shown,) = reply.screen.texts

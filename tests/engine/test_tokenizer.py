@@ -146,12 +146,14 @@ async def test_one_thread_does_all_of_it() -> None:
         added_tokens_decoder = model.added_tokens_decoder
         chat_template = model.chat_template
         apply_chat_template = model.apply_chat_template
+        get_vocab = model.get_vocab
 
         def encode(self, text: str, **options: bool) -> Any:
             threads.append(threading.get_ident())
             return model.encode(text, **options)
 
     chat = ChatTokenizer(Watched())
+    threads.clear()  # where it is made nobody else has it yet
     await asyncio.gather(*(chat.encode("Hello" * 100) for _ in range(20)))
     chat.close()
 

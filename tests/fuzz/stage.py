@@ -36,6 +36,11 @@ class Overheard:
         self.leaks: list[str] = []
 
     @property
+    def fingerprint(self) -> str:
+        """See `Tokenizer.fingerprint`."""
+        return self._voice.tokenizer.fingerprint
+
+    @property
     def opening(self) -> Opening:
         """See `Tokenizer.opening`."""
         return self._voice.tokenizer.opening

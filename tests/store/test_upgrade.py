@@ -66,6 +66,14 @@ async def test_what_was_said_is_still_thought_of(path: Path, clock: ManualClock)
     assert (question.text, answer.text) == ("Ann: Why?", "Because.")
 
 
+async def test_tokens_of_a_time_that_knew_models_by_name_alone_are_nobodys(path: Path, clock: ManualClock) -> None:
+    """Another tokenizer may have the name by now; the text is there, so they are made anew."""
+    async with open_store(path, clock) as store:
+        turns = await store.history("discord:5:0", "0" * 32)
+
+    assert [(turn.text, turn.tokens) for turn in turns] == [("Ann: Why?", None), ("Because.", None)]
+
+
 async def test_it_has_the_schema_of_a_new_one(path: Path, clock: ManualClock, tmp_path: Path) -> None:
     """However it came about: the same tables, columns and indexes."""
     new = tmp_path / "new.sqlite3"

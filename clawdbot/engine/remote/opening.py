@@ -7,6 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 from clawdbot.clock import Clock
+from clawdbot.engine.fingerprint import SAMPLE
 from clawdbot.engine.pretrained import load_tokenizer
 from clawdbot.engine.protocol import EngineInfo, Request, Sampling, Tokenizer
 from clawdbot.engine.remote.engine import RemoteEngine
@@ -18,8 +19,6 @@ from clawdbot.threads import run_apart
 
 log = logging.getLogger(__name__)
 
-SAMPLE = "Hello, world! Où est-ce? 你好 0123456789 \n\tx = [i**2 for i in range(7)]"
-"""Tokenized here and there: two tokenizers hardly ever agree on all of it."""
 PROBE = Request("probe", [1, 2, 3], Sampling(1, temperature=0.0))
 """One token shows that it writes, and returns ids."""
 
