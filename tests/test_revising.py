@@ -855,6 +855,61 @@ async def test_only_the_asker_and_admins_may_undo(rig: NewRig, by: Person, said:
     assert heard.screen.texts == [said]
 
 
+@pytest.mark.parametrize("wish", ["regenerate", "edit"])
+async def test_what_is_wanted_anew_is_remembered_again(rig: NewRig, wish: str) -> None:
+    """Whoever asks again for what they had forgotten goes on from it; it stays in its place."""
+    bot = rig(Fickle("One", "Two", "Three"))
+    async with bot.running():
+        first = bot.platform.say("First")
+        await bot.idle()
+        bot.platform.say("/undo")
+        await bot.idle()
+        bot.platform.say("Second")
+        await bot.idle()
+        if wish == "edit":
+            edit(bot, first, "Frist")
+        else:
+            bot.platform.press("regenerate", first)
+        await bot.idle()
+
+        assert (await told(bot))[1:] == ["Three ", "Second", "Two "]
+
+
+async def test_what_gets_no_other_answer_stays_forgotten(rig: NewRig) -> None:
+    """Whoever changed their mind has everything as it was."""
+    model = Changing()
+    bot = rig(model)
+    async with bot.running():
+        answer = bot.platform.say("Hello")
+        await bot.idle()
+        bot.platform.say("/undo")
+        await bot.idle()
+        model.now = silent
+        bot.platform.press("regenerate", answer)
+        await bot.advance(2.0)
+        assert await told(bot) == []
+        bot.platform.say("/stop")
+        await bot.idle()
+
+        assert await told(bot) == []
+
+
+async def test_undo_while_it_is_written_anew_forgets_the_former_answer_too(rig: NewRig) -> None:
+    model = Changing()
+    bot = rig(model)
+    async with bot.running():
+        answer = bot.platform.say("Hello")
+        await bot.idle()
+        model.now = silent
+        bot.platform.press("regenerate", answer)
+        await bot.advance(2.0)
+        bot.platform.say("/undo")
+        await bot.idle()
+
+        assert await told(bot) == []
+    assert answer.screen.texts == ["You said: Hello"]
+
+
 async def test_there_may_be_nothing_to_forget(rig: NewRig) -> None:
     bot = rig()
     async with bot.running():

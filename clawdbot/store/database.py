@@ -32,6 +32,7 @@ STEPS = (
     "revised.sql",
     "waits.sql",
     "tokenizers.sql",
+    "remembered.sql",
 )
 
 _FAULTS = {

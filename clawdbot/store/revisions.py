@@ -7,21 +7,22 @@ from clawdbot.store.database import Database
 from clawdbot.store.records import Answer, Revision, read_answer
 
 _KEEP = """
-INSERT INTO former (reply, question, state, answer, tokenizer, question_tokens, answer_tokens)
-SELECT id, question, state, answer, tokenizer, question_tokens, answer_tokens FROM reply
+INSERT INTO former (reply, question, state, answer, tokenizer, question_tokens, answer_tokens, forgotten_at)
+SELECT id, question, state, answer, tokenizer, question_tokens, answer_tokens, forgotten_at FROM reply
 WHERE id = ? AND answer <> '' AND state IN ('final', 'stopped', 'interrupted')
 ON CONFLICT DO NOTHING
 """
 _BEGIN = """
-UPDATE reply SET question = coalesce(?, question) || ?, revised_at = coalesce(?, revised_at), finished_at = NULL,
+UPDATE reply SET question = coalesce(?1, question) || ?2, revised_at = coalesce(?3, revised_at), finished_at = NULL,
+                 forgotten_at = iif(?3 IS NULL, forgotten_at, NULL),
                  state = 'asked', answer = NULL, tokenizer = NULL, question_tokens = NULL, answer_tokens = NULL
-WHERE id = ?
+WHERE id = ?4
 """
 _COUNT = "INSERT INTO revision (reply, platform, person, at) SELECT id, platform, ?, ? FROM reply WHERE id = ?"
 _TOKENS = "UPDATE revision SET tokens = ? WHERE id = (SELECT max(id) FROM revision WHERE reply = ?)"
 _BRING_BACK = """
-UPDATE reply SET (question, state, answer, tokenizer, question_tokens, answer_tokens, finished_at) =
-    (SELECT question, state, answer, tokenizer, question_tokens, answer_tokens, ?
+UPDATE reply SET (question, state, answer, tokenizer, question_tokens, answer_tokens, forgotten_at, finished_at) =
+    (SELECT question, state, answer, tokenizer, question_tokens, answer_tokens, forgotten_at, ?
      FROM former WHERE former.reply = reply.id)
 WHERE id = ? AND finished_at IS NULL AND EXISTS (SELECT 1 FROM former WHERE former.reply = reply.id)
 """
@@ -32,6 +33,7 @@ _REMEMBER = (
 )
 _SEEN = "SELECT 1 FROM event WHERE platform = ? AND id = ?"
 _FORGET = "UPDATE reply SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL"
+_FORGET_FORMER = "UPDATE former SET forgotten_at = ? WHERE reply = ?"
 
 
 class Revisions:
@@ -44,7 +46,8 @@ class Revisions:
     async def begin(self, reply: int, revision: Revision) -> bool:
         """Let a reply be pending again, with its question as ``revision`` has it; False when that was done before.
 
-        Its answer, if there is one, is kept until another one is finished.
+        Its answer, if there is one, is kept until another one is finished. What was forgotten is remembered again:
+        whoever wants it anew wants to go on from it.
         """
         now = self._clock.wall()
 
@@ -80,7 +83,13 @@ class Revisions:
 
     async def forget(self, reply: int) -> bool:
         """Let an exchange be in the history no more, finished or not; False when it was forgotten before."""
-        return await self._database.write(_FORGET, self._clock.wall(), reply) == 1
+        now = self._clock.wall()
+
+        def forget(connection: sqlite3.Connection) -> bool:
+            connection.execute(_FORGET_FORMER, (now, reply))
+            return connection.execute(_FORGET, (now, reply)).rowcount == 1
+
+        return await self._database.transaction(forget)
 
 
 def bring_back(connection: sqlite3.Connection, reply: int, finished_at: float | None) -> bool:

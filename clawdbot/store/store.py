@@ -57,7 +57,7 @@ WHERE id = ? AND finished_at IS NULL AND state IN ('asked', 'streaming')
 _BEGIN = "UPDATE reply SET begun = max(begun, ?) WHERE id = ?"
 _REFUSED = "UPDATE reply SET begun = ?1, held_until = nullif(max(coalesce(held_until, 0), ?2), 0) WHERE id = ?3"
 _REOPEN = """
-UPDATE reply SET state = 'streaming', finished_at = NULL
+UPDATE reply SET state = 'streaming', finished_at = NULL, forgotten_at = NULL
 WHERE id = ? AND state = 'interrupted' AND finished_at IS NOT NULL
 """
 _TIME = f"INSERT INTO timing (reply, {', '.join(_TIMING)}) VALUES (?{', ?' * len(_TIMING)}) ON CONFLICT DO NOTHING"
@@ -82,7 +82,7 @@ UNION ALL
 SELECT former.question, former.answer, former.tokenizer, former.question_tokens, former.answer_tokens, reply.*,
        first_turn
 FROM start CROSS JOIN former CROSS JOIN reply ON reply.id = former.reply
-WHERE conversation = place AND id >= first_turn / 2 AND id < ?2 AND finished_at IS NULL AND forgotten_at IS NULL
+WHERE conversation = place AND id >= first_turn / 2 AND id < ?2 AND finished_at IS NULL AND former.forgotten_at IS NULL
 ORDER BY id
 """
 _PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
@@ -304,7 +304,10 @@ class Store:
         return await self._read(rows[0])
 
     async def reopen(self, reply: int) -> bool:
-        """Take an interrupted reply up again, with its text so far as a draft; False when somebody else has."""
+        """Take an interrupted reply up again, with its text so far as a draft; False when somebody else has.
+
+        What was forgotten is remembered again.
+        """
         return await self._database.write(_REOPEN, reply) == 1
 
     async def _read(self, row: sqlite3.Row) -> Unfinished:
