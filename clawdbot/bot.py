@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
@@ -10,6 +10,7 @@ from clawdbot import words
 from clawdbot.abilities import Suggests
 from clawdbot.access import Reason
 from clawdbot.answering import Answering
+from clawdbot.arrivals import Arrivals
 from clawdbot.asked import Asked
 from clawdbot.chat import (
     Adapter,
@@ -32,6 +33,7 @@ from clawdbot.resuming import Resuming
 from clawdbot.revising import Revising
 from clawdbot.rooms import Groups, settled
 from clawdbot.said import Said
+from clawdbot.sessions import Work
 from clawdbot.shared import Shared
 from clawdbot.store import Question
 from clawdbot.ticket import Ticket, may_change
@@ -70,8 +72,7 @@ class Bot:
         self._clock = shared.clock
         self._groups = groups
         self._oldest_question = oldest_question
-        self._taking: dict[tuple[str, str], asyncio.Task[None]] = {}
-        """The latest event about each message that is being taken in; by platform and id of the message."""
+        self._arrivals = Arrivals(shared.sessions)
 
     def receive(self, event: Event, reply: Reply) -> Awaitable[None]:
         """See `clawdbot.chat.Receive`."""
@@ -88,7 +89,8 @@ class Bot:
             case Pressed():
                 self._press(event, reply)
             case Deleted():
-                self._stop_answer_to(event.conversation.place, event.message_id)
+                stop = partial(self._take_deleted, event)
+                return self._arrivals.take(event.conversation.platform, (event.message_id,), stop)
             case Migrated():
                 return asyncio.shield(self._sessions.spawn(partial(self._move, event)))
             case Typing():
@@ -111,27 +113,15 @@ class Bot:
         """A `clawdbot.menu.Suggest`."""
         return self._commands.suggestions(command) if self._gate.decide(by, where).allowed else ()
 
-    def _in_order(self, message: Message, reply: Reply, take: Callable[[], Awaitable[None]]) -> Awaitable[None]:
-        """Take an event in after those about the same message that came before; done when it is taken in."""
-        key = (message.conversation.platform, message.continues or message.id)
-        before = self._taking.get(key)
-
-        async def taken() -> None:
-            if before is not None:
-                await asyncio.wait((before,))
-            await take()
+    def _in_order(self, message: Message, reply: Reply, take: Work) -> Awaitable[None]:
+        """Take a message in after what came before about it, or about the one that it continues."""
 
         async def apologise() -> None:
             if self._gate.decide(message.author, message.conversation).allowed:
                 await self._notices.apologise(message, reply)
 
-        task = self._taking[key] = self._sessions.spawn(taken, apologise)
-        task.add_done_callback(partial(self._taken, key))
-        return asyncio.shield(task)
-
-    def _taken(self, key: tuple[str, str], task: asyncio.Task[None]) -> None:
-        if self._taking.get(key) is task:
-            del self._taking[key]
+        ids = {message.id, message.continues or message.id}
+        return self._arrivals.take(message.conversation.platform, ids, take, apologise)
 
     async def _take(self, message: Message, reply: Reply) -> None:
         """Decide what a message is; returns when it is durable and its answer is under way."""
@@ -164,6 +154,12 @@ class Bot:
             return
         if not await self._revising.edited(message, reply):
             await self._take(message, reply)
+
+    async def _take_deleted(self, event: Deleted) -> None:
+        """Stop the answer to a question that is there no more."""
+        for ticket in self._sessions.at(event.conversation.place):
+            if ticket.message_id == event.message_id:
+                ticket.stop()
 
     def _stale(self, message: Message) -> bool:
         return message.sent_at is not None and self._clock.wall() - message.sent_at > self._oldest_question
@@ -246,8 +242,7 @@ class Bot:
     async def _move(self, event: Migrated) -> None:
         """Let the conversations of a chat go on where it is now; an answer under way finds its way there by itself."""
         old, new = event.conversation, event.to
-        if self._taking:  # what was said before is to be in the store, or it would stay behind
-            await asyncio.wait([*self._taking.values()])
+        await self._arrivals.rest()  # what was said before is to be in the store, or it would stay behind
         for ticket in self._sessions.at(old.place):
             ticket.place = new.place
         await self._store.move(old, new)
@@ -255,11 +250,6 @@ class Bot:
         log.warning(
             "the %s chat %d is %d now: settings that name it have to be changed", old.platform, old.chat, new.chat
         )
-
-    def _stop_answer_to(self, place: str, message_id: str) -> None:
-        for ticket in self._sessions.at(place):
-            if ticket.message_id == message_id:
-                ticket.stop()
 
 
 def _taken_in() -> Awaitable[None]:

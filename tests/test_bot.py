@@ -402,6 +402,17 @@ async def test_a_deleted_question_is_answered_no_further(rig: NewRig) -> None:
     assert other.screen.texts == ["One two three four."]
 
 
+async def test_a_question_that_is_deleted_at_once_is_not_answered(rig: NewRig) -> None:
+    """The deletion comes right behind it, before the question is stored."""
+    bot = rig(slow)
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        bot.platform.delete(answer)
+        await bot.idle()
+
+    assert answer.screen.texts in ([], [STOPPED_MARK])
+
+
 async def test_stop_works_while_the_platform_refuses_edits(rig: NewRig) -> None:
     """The request is aborted at once; the mark arrives when the platform takes it."""
     bot = rig(slow)
