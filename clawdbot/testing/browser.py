@@ -12,6 +12,8 @@ from typing import Any
 
 import aiohttp
 
+from clawdbot.testing.waiting import polled
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 """Where it is; None where none is installed."""
 
@@ -71,9 +73,7 @@ class Tab:
 
     async def until(self, condition: str) -> None:
         """Wait until a JavaScript expression is true, whatever page is open then."""
-        async with asyncio.timeout(PATIENCE):
-            while not await self.evaluate(f"Boolean({condition})"):  # noqa: ASYNC110 - it happens in another process
-                await asyncio.sleep(0.02)
+        await polled(lambda: self.evaluate(f"Boolean({condition})"), PATIENCE)
 
     async def type(self, selector: str, text: str) -> None:
         """Write ``text`` into a field, as a keyboard does."""
@@ -134,8 +134,10 @@ async def browsing(folder: Path) -> AsyncIterator[Tab]:
 
 async def _port(file: Path, process: asyncio.subprocess.Process) -> int:
     """The port that the browser listens at: it writes it into a file of its own, when it is up."""
-    async with asyncio.timeout(PATIENCE):
-        while not (file.exists() and (written := file.read_text().split())):  # noqa: ASYNC240
-            assert process.returncode is None, "the browser ended"
-            await asyncio.sleep(0.02)
-    return int(written[0])
+
+    def written() -> list[str]:
+        assert process.returncode is None, "the browser ended"
+        return file.read_text().split() if file.exists() else []
+
+    port, *_ = await polled(written, PATIENCE)
+    return int(port)

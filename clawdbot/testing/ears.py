@@ -3,6 +3,7 @@
 import asyncio
 
 from clawdbot.chat import Event, Message, Reply
+from clawdbot.testing.waiting import patience
 
 
 class Ears:
@@ -19,7 +20,7 @@ class Ears:
 
     async def count(self, number: int) -> None:
         """Wait until ``number`` events were given. Raises TimeoutError."""
-        async with asyncio.timeout(10):
+        async with patience(10, lambda: [event for event, _ in self.heard]):
             while len(self.heard) < number:
                 self._news.clear()
                 await self._news.wait()

@@ -16,6 +16,7 @@ from clawdbot.clock import Clock, SystemClock
 from clawdbot.engine.protocol import Request, Sampling
 from clawdbot.testing.engine import TEXTLESS, CharacterTokenizer, Script
 from clawdbot.testing.faults import Faults, Trouble
+from clawdbot.testing.waiting import patience
 
 END = 1_114_112
 """The token that ends a turn: no character has it."""
@@ -129,7 +130,7 @@ class SimVllm:
 
     async def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
         """Wait until ``condition`` holds; it is looked at after everything that happens here. Raises TimeoutError."""
-        async with asyncio.timeout(seconds):
+        async with patience(seconds, lambda: f"{self.running} running, {self.aborted} aborted, asked: {self.asked}"):
             while not condition():
                 self._changed.clear()
                 await self._changed.wait()

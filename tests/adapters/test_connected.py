@@ -1,8 +1,5 @@
 """Whether adapters know that their platform's people are heard."""
 
-import asyncio
-from collections.abc import Callable
-
 from pydantic import SecretStr
 
 from clawdbot.abilities import Connects
@@ -10,6 +7,7 @@ from clawdbot.testing.contract import running
 from clawdbot.testing.discord import DiscordHarness, SimDiscord
 from clawdbot.testing.faults import Fault, Trouble
 from clawdbot.testing.telegram import SimTelegram, TelegramHarness
+from clawdbot.testing.waiting import polled
 from clawdbot_discord import DiscordAdapter, DiscordSettings
 from clawdbot_discord.controls import CONTROLS
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
@@ -25,25 +23,18 @@ def on_telegram(sim: SimTelegram) -> TelegramAdapter:
     return TelegramAdapter(TelegramSettings(token=SecretStr(sim.token), base_url=sim.url))
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """The library tells the adapter, which tells nobody: there is no event to wait for."""
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
 async def test_discord_is_connected_while_its_gateway_is() -> None:
     async with DiscordHarness(on_discord, CONTROLS) as harness:
         sim, adapter = harness.sim, harness.adapter
         assert isinstance(adapter, Connects)
         before = adapter.connected
         async with running(harness):
-            await until(lambda: adapter.connected)
+            await polled(lambda: adapter.connected)
             sim.gateway.refusals = 1000
             sim.gateway.drop()
-            await until(lambda: not adapter.connected)
+            await polled(lambda: not adapter.connected)
             sim.gateway.refusals = 0
-            await until(lambda: adapter.connected)
+            await polled(lambda: adapter.connected)
 
         assert (before, adapter.connected) == (False, False)
 
@@ -54,11 +45,11 @@ async def test_telegram_is_connected_while_polls_succeed() -> None:
         assert isinstance(adapter, Connects)
         before = adapter.connected
         async with running(harness):
-            await until(lambda: adapter.connected)
+            await polled(lambda: adapter.connected)
             sim.faults.add("getUpdates", Fault(Trouble.BAD_GATEWAY))
             harness.say("Hello")  # ends the poll that is under way; the next one fails
-            await until(lambda: not adapter.connected)
+            await polled(lambda: not adapter.connected)
             harness.say("Hello again")
-            await until(lambda: adapter.connected)
+            await polled(lambda: adapter.connected)
 
         assert (before, adapter.connected) == (False, False)

@@ -20,6 +20,7 @@ from clawdbot.clock import SystemClock
 from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script, ScriptedEngine
+from clawdbot.testing.waiting import patience
 from clawdbot_discord.backlog import Backlog
 from clawdbot_discord.client import Session
 from clawdbot_discord.line import Line
@@ -107,7 +108,7 @@ class Stage:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until ``condition`` holds. Raises TimeoutError."""
-        async with asyncio.timeout(10):
+        async with patience(10, lambda: self.answer):
             while not condition():
                 self.session.told.clear()
                 await self.session.told.wait()

@@ -13,6 +13,7 @@ from aiohttp import web
 from clawdbot.chat import Adapter
 from clawdbot.ops.server import serving
 from clawdbot.testing.contract import Ability
+from clawdbot.testing.waiting import patience, polled
 from clawdbot_web import WebAdapter, WebSettings
 
 
@@ -33,9 +34,7 @@ class WebHarness:
         self._news = asyncio.Event()
 
     async def online(self) -> None:
-        async with asyncio.timeout(10):
-            while not self.web.connected:  # noqa: ASYNC110 - there is no event for it; it takes a turn of the loop
-                await asyncio.sleep(0)
+        await polled(lambda: self.web.connected)
 
     def say(self, text: str, place: int = 0) -> None:
         self._later(self.post("/web/say", ref=f"question-{next(self._numbers)}", text=text))
@@ -56,7 +55,7 @@ class WebHarness:
         raise NotImplementedError("Nothing can be removed from the page.")
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with patience(10, lambda: self.notes):
             while not condition():
                 self._news.clear()
                 await self._news.wait()

@@ -21,6 +21,7 @@ from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.contract import CHECKS, Ability, Check, running
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.rig import echo
+from clawdbot.testing.waiting import patience, polled
 
 PAGE = Path(__file__).parents[2] / "docs" / "adapters.md"
 TOKEN = "made up"
@@ -80,7 +81,7 @@ class LinesHarness:
         raise NotImplementedError("Nothing can be removed from a room.")
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with patience(10, lambda: self._posts):
             while not condition():
                 self._news.clear()
                 await self._news.wait()
@@ -95,11 +96,14 @@ class LinesHarness:
         self._writers.clear()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        while True:
-            try:
-                return await asyncio.open_connection("127.0.0.1", self.port)
-            except ConnectionRefusedError:  # it does not listen yet
-                await asyncio.sleep(0)
+        return await polled(self._try_to_connect)
+
+    async def _try_to_connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """None while it does not listen yet."""
+        try:
+            return await asyncio.open_connection("127.0.0.1", self.port)
+        except ConnectionRefusedError:
+            return None
 
     def _tell(self, place: int, **told: object) -> None:
         self._writers[place].write(json.dumps(told).encode() + b"\n")

@@ -185,13 +185,15 @@ class TestJob:
 
     def test_tells_how_far_it_is_while_it_runs(self, tmp_path: Path, log: Path) -> None:
         seen: list[tuple[str, float | None]] = []
-        code = f"import pathlib, time\nwhile not pathlib.Path({str(tmp_path / 'go')!r}).exists(): time.sleep(0.01)"
+        go = tmp_path / "go"
+        os.mkfifo(go)
 
         def progress(step: str, share: float | None) -> None:
+            if not seen:
+                go.write_text("go")  # the process is held up until somebody opens the other end
             seen.append((step, share))
-            (tmp_path / "go").touch()
 
-        Job("wait", (sys.executable, "-c", code), "").run(log, progress, lambda: 7.0)
+        Job("wait", (sys.executable, "-c", f"open({str(go)!r}).read()"), "").run(log, progress, lambda: 7.0)
 
         assert seen[0] == ("wait", 1.0)
 

@@ -12,6 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from clawdbot.testing.waiting import polled
+
 needs_prometheus = pytest.mark.skipif(
     not (shutil.which("prometheus") and shutil.which("promtool")),
     reason='no Prometheus is installed (the Debian package "prometheus" has it and promtool)',
@@ -42,12 +44,10 @@ class Prometheus:
 
     async def until_ready(self, process: asyncio.subprocess.Process) -> None:
         """Wait until it answers."""
-        async with asyncio.timeout(30):
-            while not await self._ready():
-                assert process.returncode is None, "Prometheus ended"
-                await asyncio.sleep(0.05)
+        await polled(lambda: self._ready(process))
 
-    async def _ready(self) -> bool:
+    async def _ready(self, process: asyncio.subprocess.Process) -> bool:
+        assert process.returncode is None, "Prometheus ended"
         try:
             async with self._http.get(f"{self._address}/-/ready") as answer:
                 return answer.status == 200

@@ -1,6 +1,5 @@
 """Dashboard and alert rules, loaded and queried by a real Prometheus where one is installed."""
 
-import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from clawdbot.ops.metrics import Metrics
 from clawdbot.ops.watch import Watch
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.rig import Rig, echo
+from clawdbot.testing.waiting import polled
 
 from .hour import VLLM, an_hour
 from .hour import answer as answers
@@ -106,9 +106,8 @@ async def test_a_running_bot_is_scraped_and_its_rules_are_quiet(tmp_path: Path) 
         written = (DEPLOY / "prometheus.yml").read_text(encoding="utf-8")
         written = written.replace("127.0.0.1:9464", address.removeprefix("http://")).replace("15s", "1s")
         (tmp_path / "prometheus.yml").write_text(written.replace("alerts.yml", str(ALERTS)), encoding="utf-8")
-        async with prometheus(tmp_path / "prometheus.yml", tmp_path / "data") as running, asyncio.timeout(30):
-            while not (ready := await running.query("clawdbot_ready")):  # noqa: ASYNC110 - it scrapes by its own clock
-                await asyncio.sleep(0.2)
+        async with prometheus(tmp_path / "prometheus.yml", tmp_path / "data") as running:
+            ready = await polled(lambda: running.query("clawdbot_ready"))  # it scrapes by its own clock
             up, alerts = await running.query('up{job="clawdbot"}'), await running.query("ALERTS")
 
     assert [one["value"][1] for one in (*ready, *up)] == ["1", "1"]

@@ -1,6 +1,5 @@
 """What watches a bot, put together."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from clawdbot.ops.watch import wanted
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.rig import MemoryPlatform, echo
+from clawdbot.testing.waiting import polled
 from clawdbot_web import WebAdapter, WebSettings
 
 from ..page.served import served
@@ -36,19 +36,17 @@ async def test_the_page_knows_the_answers_of_former_runs(tmp_path: Path) -> None
             aiohttp.ClientSession(cookie_jar=jar, headers={"Origin": address}) as http,
         ):
             await http.get(f"{address}/")
-            told.append(len((await first(http, address))["answers"]))
+            told.append(len(await answers(http, address)))
             await http.post(f"{address}/web/say", json={"ref": f"question-{len(told)}", "text": "Hello"})
-            async with asyncio.timeout(10):
-                while not (await first(http, address))["answers"][-1:]:  # noqa: ASYNC110 - it is asked over HTTP
-                    await asyncio.sleep(0.02)
+            await polled(lambda: answers(http, address))
 
     assert told == [0, 1]
 
 
-async def first(http: aiohttp.ClientSession, address: str) -> dict[str, list[object]]:
-    """What a page that is opened now is told of answers."""
+async def answers(http: aiohttp.ClientSession, address: str) -> list[object]:
+    """Those that a page that is opened now is told of."""
     async with http.get(f"{address}/look") as answer:
         async for line in answer.content:
             if line.startswith(b"data: "):
-                return dict(json.loads(line[6:]))
+                return list(json.loads(line[6:])["answers"])
     raise AssertionError("nothing was told")

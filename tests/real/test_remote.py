@@ -25,6 +25,7 @@ from clawdbot.observed import answers
 from clawdbot.testing.engine_contract import CHECKS, Check
 from clawdbot.testing.served import Served, vllm_serve
 from clawdbot.testing.telegram import SimTelegram
+from clawdbot.testing.waiting import polled
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900), pytest.mark.asyncio(loop_scope="session")]
@@ -75,11 +76,10 @@ class Remote:
 
     async def idle(self) -> None:
         """A long answer would take minutes."""
-        for _ in range(100):
-            if not await self.server.metric("vllm:num_requests_running"):
-                return
-            await asyncio.sleep(0.1)
-        raise TimeoutError("The server goes on with what nobody waits for.")
+        await polled(self._idle, 10.0)
+
+    async def _idle(self) -> bool:
+        return not await self.server.metric("vllm:num_requests_running")
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

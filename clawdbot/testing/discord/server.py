@@ -18,6 +18,7 @@ from clawdbot.testing.discord.rest import PREFIX, Rest
 from clawdbot.testing.discord.windows import Rates, Windows
 from clawdbot.testing.discord.world import NONCE_LIFE, World
 from clawdbot.testing.faults import Faults
+from clawdbot.testing.waiting import patience
 
 TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.simulated.abcdefghijklmnopqrstuvwxyz012"
 """What the simulated Discord takes for the bot's token."""
@@ -112,9 +113,9 @@ class SimDiscord:
     async def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
         """Wait until ``condition`` holds; it is looked at after everything that happens here.
 
-        Raises TimeoutError after ``seconds`` of real time.
+        Raises TimeoutError after ``seconds`` of real time, which says what the bot's messages are.
         """
-        async with asyncio.timeout(seconds):
+        async with patience(seconds, self._shown):
             while not condition():
                 self._changed.clear()
                 await self._changed.wait()
@@ -198,6 +199,11 @@ class SimDiscord:
     def answers(self, channel: Channel) -> list[Post]:
         """The bot's messages that everybody sees in ``channel`` now, oldest first."""
         return [post for post in channel.screen if post.author == self.bot]
+
+    def _shown(self) -> dict[str, list[str]]:
+        """By the name of the channel what the bot's messages say."""
+        found = {channel.name: self.answers(channel) for channel in self.world.channels.values()}
+        return {name: [post.text for post in posts] for name, posts in found.items() if posts}
 
     def _emit(self, event: str, data: Json, channel: Channel | None) -> None:
         private = channel is not None and not channel.guild

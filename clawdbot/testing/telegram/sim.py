@@ -19,6 +19,7 @@ from clawdbot.testing.telegram.server import Call, Server, Verdict
 from clawdbot.testing.telegram.updates import Updates
 from clawdbot.testing.telegram.wire import Json
 from clawdbot.testing.telegram.world import Chat, Draft, Entity, Kind, Look, Shown, User, World
+from clawdbot.testing.waiting import patience
 
 TOKEN = "123456:simulated-token-of-no-value"
 SPECIAL = re.compile(r"(?P<bot_command>(?<!\S)/\w+(?:@\w+)?)|(?P<mention>(?<!\w)@\w+)")
@@ -140,12 +141,12 @@ class SimTelegram:
     async def until(self, condition: Callable[[], T], seconds: float = 10.0) -> T:
         """Wait until ``condition`` gives something true, asked anew after every change; what it gave.
 
-        Raises TimeoutError after ``seconds`` of real time.
+        Raises TimeoutError after ``seconds`` of real time, which says what the bot's messages are.
         """
         changed = asyncio.Event()
         self._watchers.add(changed)
         try:
-            async with asyncio.timeout(seconds):
+            async with patience(seconds, self._shown):
                 while not (found := condition()):
                     await changed.wait()
                     changed.clear()
@@ -309,6 +310,10 @@ class SimTelegram:
         _, at, named = command.group().partition("@")
         bots = [one.author.id for one in shown.chat.messages if one.author.is_bot]
         return named.lower() == self.bot.username.lower() if at else bots[-1:] == [self.bot.id]
+
+    def _shown(self) -> dict[int, list[str]]:
+        """By chat what the bot's messages say."""
+        return {chat: [shown.text for shown in found] for chat in self.screens if (found := self.answers(chat))}
 
     def _changed(self) -> None:
         for watcher in self._watchers:

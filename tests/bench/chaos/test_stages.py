@@ -1,6 +1,5 @@
 """The stages with real adapters, and with real processes, in small."""
 
-import asyncio
 import os
 import signal
 from pathlib import Path
@@ -14,6 +13,7 @@ from clawdbot.bench.chaos.scenes import open_chaos
 from clawdbot.bench.chaos.sdk import run_sdk
 from clawdbot.bench.chaos.victim import Victim
 from clawdbot.errors import AdapterError
+from clawdbot.testing.waiting import polled
 
 KILLS = 2
 
@@ -63,16 +63,12 @@ async def test_an_engine_process_that_outlives_its_bot_is_counted(
 
 async def test_a_bot_that_ends_by_itself_is_told_apart_from_a_killed_one(tmp_path: Path) -> None:
     victim = await Victim.start(Orders({}, {}, tmp_path, Cast(1, "telegram")))  # a folder is no database
-    async with asyncio.timeout(20):
-        while victim.alive:  # noqa: ASYNC110 - no event tells of processes
-            await asyncio.sleep(0.05)
+    await polled(lambda: not victim.alive)
 
     with pytest.raises(AdapterError):
         await victim.kill()
 
 
 async def engine_of(victim: Victim) -> psutil.Process:
-    async with asyncio.timeout(20):
-        while not (children := psutil.Process(victim.pid).children()):  # noqa: ASYNC110 - no event tells of processes
-            await asyncio.sleep(0.05)
-    return children[0]
+    (engine,) = await polled(psutil.Process(victim.pid).children)
+    return engine
