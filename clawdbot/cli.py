@@ -37,7 +37,7 @@ from clawdbot.ops.doctor.cli import diagnose
 from clawdbot.ops.logs import Level, logged, set_level
 from clawdbot.ops.redaction import Redactor, secrets_of
 from clawdbot.ops.watch import Watch, wanted
-from clawdbot.reload import Reloading, hangups, reread
+from clawdbot.reload import Reloading, hangups, heed_hangups, reread
 from clawdbot.store.backup import back_up
 
 log = logging.getLogger(__name__)
@@ -58,8 +58,13 @@ def main() -> None:
 
 
 @cli.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     """A chat bot for Discord and Telegram that shows the first word as early as the platform allows."""
+    if context.invoked_subcommand != run.__name__:  # that one reads its configuration again, once it can
+        heed_hangups()
     if version:
         typer.echo(__version__)
         raise typer.Exit

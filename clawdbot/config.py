@@ -1,5 +1,6 @@
 """Settings: one TOML file and the bots' tokens from the environment, read once into frozen, typed values."""
 
+import ipaddress
 import logging
 import re
 import tomllib
@@ -14,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from clawdbot.engine.remote.settings import RemoteSettings, with_key
 from clawdbot.errors import ConfigError
 from clawdbot.faults import validate
+from clawdbot.ops.forwarded import Network
 from clawdbot.ops.guard import SHORTEST_TOKEN, is_loopback
 from clawdbot.section import Count, Section
 from clawdbot.tokens import misplaced, token_file, token_of, token_variable
@@ -42,8 +44,16 @@ def _persona_name(name: str) -> str:
     raise ValueError('a name is made of small letters, digits, "-" and "_", 32 at most.')
 
 
+def _network(value: Any) -> Network:
+    try:
+        return ipaddress.ip_network(value if isinstance(value, str) else "")
+    except ValueError:
+        raise ValueError('an address or a network in quotes, such as "127.0.0.1" or "172.18.0.0/16".') from None
+
+
 Id = Annotated[int, BeforeValidator(_numeric_id)]
 Ids = Annotated[frozenset[Id], Field(strict=False)]
+Networks = Annotated[tuple[Annotated[Network, BeforeValidator(_network)], ...], Field(strict=False)]
 PersonaName = Annotated[str, AfterValidator(_persona_name)]
 
 
@@ -184,6 +194,8 @@ class OpsSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(9464, ge=0, le=65_535)
     """0 is any that is free."""
+    proxies: Networks = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))
+    """What they say about whoever asks them (X-Forwarded-For, X-Forwarded-Proto) is believed."""
     token: SecretStr | None = None
     """From the environment or ``token_file``; without one nobody but this machine reaches the server."""
     token_file: Path | None = None

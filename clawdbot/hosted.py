@@ -45,4 +45,5 @@ def written(one: News | None) -> bytes:
     if one is None:
         return b":\n\n"
     name, told = one
-    return f"event: {name}\ndata: {json.dumps(told, ensure_ascii=False)}\n\n".encode()
+    # Half a character is no UTF-8; whoever writes one must not end every page that it would be shown on.
+    return f"event: {name}\ndata: {json.dumps(told, ensure_ascii=False)}\n\n".encode(errors="replace")

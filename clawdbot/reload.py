@@ -53,11 +53,17 @@ class Reloading:
             log.warning("needs a restart: %s", ", ".join(left))
 
 
+def heed_hangups() -> None:
+    """SIGHUP is held back since the process began; from here on it does what it is to do."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+
+
 @contextmanager
 def hangups() -> Iterator[asyncio.Event]:
-    """In the block SIGHUP sets the event; outside it ends the process at once."""
+    """In the block SIGHUP sets the event, also one that came before; after it the process is ended at once by one."""
     loop, asked = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGHUP, asked.set)
+    heed_hangups()
     try:
         yield asked
     finally:

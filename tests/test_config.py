@@ -1,6 +1,7 @@
 import logging
 import re
 import tomllib
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +287,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, tuple | list | frozenset):
         return [_plain(entry) for entry in value]
+    if isinstance(value, IPv4Network | IPv6Network):
+        return value.network_address.compressed if value.prefixlen == value.max_prefixlen else value.compressed
     return value
 
 
@@ -362,6 +365,18 @@ class TestOps:
             read(file, "[ops]", CLAWDBOT_OPS_TOKEN="hunter2")
 
         assert "hunter2" not in str(caught.value)
+
+    def test_a_proxy_is_an_address_or_a_network(self, file: Path) -> None:
+        ops = read(file, '[ops]\nproxies = ["10.0.0.9", "172.18.0.0/16"]').ops
+
+        assert [str(network) for network in ops.proxies] == ["10.0.0.9/32", "172.18.0.0/16"]
+
+    @pytest.mark.parametrize("proxy", ['"proxy.example"', '"172.18.0.1/16"', "7"])
+    def test_what_names_no_address_is_no_proxy(self, file: Path, proxy: str) -> None:
+        (fault,) = faults(file, f"[ops]\nproxies = [{proxy}]")
+
+        assert fault.startswith("ops.proxies[0] = ")
+        assert 'such as "127.0.0.1"' in fault
 
     def test_a_token_in_the_file_is_refused(self, file: Path) -> None:
         (fault,) = faults(file, f'[ops]\ntoken = "{TOKEN}"')

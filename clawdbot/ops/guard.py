@@ -7,6 +7,7 @@ its requests have another Host (DNS rebinding) or another Origin. Where a token 
 import hmac
 import ipaddress
 from dataclasses import dataclass
+from hashlib import sha256
 from urllib.parse import urlsplit
 
 COOKIE = "clawdbot"
@@ -27,13 +28,25 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The headers of a request that count; "" where there is none."""
+    """What counts of a request; "" where a header is not there."""
 
     host: str
     origin: str
     authorization: str
     cookie: str
     """The value of the server's own."""
+    fetch_site: str = ""
+    """Sec-Fetch-Site: what the browser says about the page that makes the request."""
+    peer: str = ""
+    """The address that it comes from."""
+    secure: bool = False
+    """Whether it came by TLS, as far as the proxy."""
+
+    @property
+    def token(self) -> str:
+        """What was given as a bearer's token, as Prometheus sends it."""
+        scheme, _, token = self.authorization.partition(" ")
+        return token.strip() if scheme.lower() == "bearer" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +70,8 @@ class Guard:
         return _same(asking.cookie, self.session) or self.has_token(asking)
 
     def has_token(self, asking: Asking) -> bool:
-        """Whether the token came as a bearer's, as Prometheus sends it."""
-        scheme, _, token = asking.authorization.partition(" ")
-        return scheme.lower() == "bearer" and self.is_token(token.strip())
+        """Whether it has the token with it."""
+        return self.is_token(asking.token)
 
     def is_token(self, token: str) -> bool:
         """Whether that is the token."""
@@ -68,6 +80,10 @@ class Guard:
     def from_own_page(self, asking: Asking) -> bool:
         """Whether a request that changes something was made by the bot's own page, or by a program with the token."""
         return self.has_token(asking) or (asking.origin != "" and _place_of(asking.origin) == asking.host.lower())
+
+    def from_another_page(self, asking: Asking) -> bool:
+        """Whether the browser says that the page of another origin asks; that of another port is one, too."""
+        return asking.fetch_site in ("cross-site", "same-site") and not self.has_token(asking)
 
 
 def _place_of(origin: str) -> str:
@@ -86,5 +102,10 @@ def _host_of(url: str) -> str:
 
 
 def _same(given: str, secret: str) -> bool:
-    # A header may hold any bytes; those that are no UTF-8 come as half characters.
-    return hmac.compare_digest(given.encode(errors="surrogateescape"), secret.encode())
+    """In a time that tells nothing about the secret, its length included."""
+    return hmac.compare_digest(_digest(given), _digest(secret))
+
+
+def _digest(text: str) -> bytes:
+    # A header may hold any bytes, a form any characters: half ones are let through to be wrong.
+    return sha256(text.encode(errors="surrogatepass")).digest()

@@ -1,20 +1,16 @@
 """The page for people: its files, its news, and the way in."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from clawdbot.clock import Clock
+from clawdbot.clock import Clock, within
 from clawdbot.hosted import Hosted, News, stream
-from clawdbot.ops.guard import Guard
+from clawdbot.ops.door import Door
 from clawdbot.ops.look import Look
-from clawdbot.ops.server import asking, cookie_of
-
-log = logging.getLogger(__name__)
 
 FILES = Path(__file__).parent / "page"
 ASSETS = ("page.css", "page.js", "charts.js", "dom.js")
@@ -22,6 +18,10 @@ OPEN_PATHS = frozenset({"/", "/login", *(f"/{name}" for name in ASSETS)})
 """What asks for no cookie: the page itself shows nothing, and without one it leads to the way in."""
 SCRIPTS = "<!-- scripts -->"
 
+LARGEST_FORM = 4096
+"""Bytes; anybody may send one."""
+PATIENCE = 10.0
+"""Seconds that a form may take to arrive."""
 EVERY = 1.0
 """Seconds between two looks at the bot, as long as somebody has the page open."""
 
@@ -31,14 +31,14 @@ class Site:
 
     def __init__(
         self,
-        guard: Guard,
+        door: Door,
         look: Look,
         now: Callable[[], Awaitable[dict[str, Any]]],
         clock: Clock,
         hosted: Sequence[Hosted],
     ) -> None:
         """``hosted`` are the adapters whose people come by this page."""
-        self._guard = guard
+        self._door = door
         self._look = look
         self._now = now
         self._clock = clock
@@ -57,30 +57,38 @@ class Site:
 
     async def _index(self, request: web.Request) -> web.Response:
         """Whoever sits at the machine is let in by this; others come with a cookie."""
-        if self._guard.token is not None and not self._guard.knows(asking(request)):
+        guard = self._door.guard
+        if guard.token is not None and not guard.knows(self._door.asking(request)):
             raise web.HTTPSeeOther("/login")
         scripts = [f'<script type="module" src="{adapter.script}"></script>' for adapter in self._hosted]
         response = await _html("index.html", {SCRIPTS: "\n  ".join(scripts)})
-        self._give_cookie(request, response)
+        self._door.let_in(request, response)
         return response
 
     async def _way_in(self, request: web.Request) -> web.Response:
         return await _html("login.html", {})
 
     async def _let_in(self, request: web.Request) -> web.Response:
-        try:
-            given = (await request.post()).get("token")
-        except (LookupError, ValueError, web.RequestPayloadError) as error:  # no such encoding, or not in it; no form
-            raise web.HTTPBadRequest(text="That is no form.") from error
-        if not isinstance(given, str) or not self._guard.is_token(given.strip()):
-            log.warning("somebody gave a wrong token for the bot's page")
+        given = await self._form(request)
+        if not self._door.accepts(given.strip(), self._door.asking(request).peer):
             raise web.HTTPForbidden(text="That is not the token. Go back and try again.")
         response = web.HTTPSeeOther("/")
-        self._give_cookie(request, response)
+        self._door.let_in(request, response)
         raise response
 
-    def _give_cookie(self, request: web.Request, response: web.StreamResponse) -> None:
-        response.set_cookie(cookie_of(request), self._guard.session, httponly=True, samesite="Strict", path="/")
+    async def _form(self, request: web.Request) -> str:
+        """The token that somebody typed."""
+        if request.content_length is None or request.content_length > LARGEST_FORM:
+            raise web.HTTPRequestEntityTooLarge(LARGEST_FORM)
+        form = asyncio.ensure_future(request.post())
+        try:
+            await within(PATIENCE, form, self._clock)
+        except (LookupError, ValueError, web.RequestPayloadError) as error:  # no such encoding, or not in it; no form
+            raise web.HTTPBadRequest(text="That is no form.") from error
+        if form.cancelled():
+            raise web.HTTPRequestTimeout
+        given = form.result().get("token")
+        return given if isinstance(given, str) else ""
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
         return web.FileResponse(FILES / request.path[1:])

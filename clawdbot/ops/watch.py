@@ -14,12 +14,13 @@ from clawdbot.clock import Clock
 from clawdbot.config import OpsSettings
 from clawdbot.hosted import Hosted
 from clawdbot.observed import Fact
+from clawdbot.ops.door import OPEN, Door
 from clawdbot.ops.guard import Guard
 from clawdbot.ops.health import PATHS, Health
 from clawdbot.ops.look import KEPT, Look
 from clawdbot.ops.metrics import Metrics
 from clawdbot.ops.readings import read
-from clawdbot.ops.server import OPEN, guarded, serving
+from clawdbot.ops.server import guarded, serving
 from clawdbot.ops.site import OPEN_PATHS, Site
 from clawdbot.ops.watching import ErrorTally, watch_loop
 from clawdbot.quota import DAY
@@ -52,10 +53,11 @@ class Watch:
         """
         settings, token = self._settings, self._settings.token
         guard = Guard(token.get_secret_value() if token else None, secrets.token_urlsafe())
+        door = Door(guard, settings.proxies, self._clock)
         health = Health(self._metrics, app.meter, partial(read, app, adapters))
         hosted = [adapter for adapter in adapters.values() if isinstance(adapter, Hosted)]
-        site = Site(guard, self._look, partial(self._now, app, adapters), self._clock, hosted)
-        web = guarded(guard, OPEN_PATHS | OPEN | (frozenset() if token else PATHS))
+        site = Site(door, self._look, partial(self._now, app, adapters), self._clock, hosted)
+        web = guarded(door, OPEN_PATHS | OPEN | (frozenset() if token else PATHS))
         web.add_routes([*health.routes(), *site.routes()])
         self._look.recall(await app.store.timings(self._clock.wall() - BACK, KEPT))
         with tallied(self._metrics):

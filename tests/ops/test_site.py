@@ -10,6 +10,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from clawdbot.config import OpsSettings
+from clawdbot.ops.door import Door
 from clawdbot.ops.guard import Guard
 from clawdbot.ops.look import Look
 from clawdbot.ops.server import guarded, serving
@@ -59,10 +61,11 @@ async def nothing_new() -> dict[str, Any]:
 
 @asynccontextmanager
 async def site(token: str | None = None) -> AsyncIterator[Visitor]:
-    guard, look, clock = Guard(token, "cookie-of-this-run"), Look(), ManualClock()
+    look, clock = Look(), ManualClock()
+    door = Door(Guard(token, "cookie-of-this-run"), OpsSettings().proxies, clock)
     adapter = WebAdapter(WebSettings())
-    app = guarded(guard, OPEN_PATHS)
-    app.add_routes(Site(guard, look, nothing_new, clock, [adapter]).routes())
+    app = guarded(door, OPEN_PATHS)
+    app.add_routes(Site(door, look, nothing_new, clock, [adapter]).routes())
     jar = aiohttp.CookieJar(unsafe=True)  # which takes cookies of addresses
     async with serving(app, "127.0.0.1", 0) as address, aiohttp.ClientSession(cookie_jar=jar) as http:
         running = asyncio.create_task(adapter.run(_deaf))
