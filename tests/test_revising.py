@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 import pytest
 
@@ -76,6 +77,31 @@ class Changing:
 async def told(bot: Rig) -> list[str]:
     """The texts of the history."""
     return [turn.text for turn in await bot.app.store.history(KEY, CHARACTERS)]
+
+
+# A call that hangs
+
+
+@pytest.mark.parametrize("method", ["send", "edit"])
+async def test_an_answer_that_begins_again_waits_for_a_call_that_hangs(
+    rig: NewRig, method: Literal["send", "edit"]
+) -> None:
+    """Longer than any patience, where the platform knows no repetition: the newer text stays, in the one message.
+
+    The store names that message, so that it can be written anew later.
+    """
+    bot = rig(Fickle("One two three four five six", "Seven", "Eight"))
+    async with bot.running():
+        answer = bot.platform.say("Count", remembers=False)
+        answer.inject(method, Mishap(delay=70.0))
+        await bot.advance(4.0)
+        edit(bot, answer, "Count on")
+        await bot.idle()
+        assert answer.screen.texts == ["Seven"]
+        bot.platform.press("regenerate", answer)
+        await bot.idle()
+
+    assert answer.screen.texts == ["Eight"]
 
 
 # Another answer

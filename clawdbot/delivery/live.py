@@ -9,6 +9,7 @@ from typing import Self
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential, wait_random
 
+from clawdbot.cancelling import told_to_end
 from clawdbot.chat import File, Frame, Reply, State
 from clawdbot.clock import Clock, until, within
 from clawdbot.delivery.final import Final
@@ -23,7 +24,7 @@ from clawdbot.observed import Shown
 
 log = logging.getLogger(__name__)
 
-# Seconds that a call under way is given when its reply ends.
+# Seconds that a call under way is given when the whole bot ends.
 PATIENCE = 15.0
 # Messages of one answer; what does not fit them is attached as a file.
 MOST_PARTS = 8
@@ -153,16 +154,32 @@ class LiveReply:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._readable.set()
-        tasks = [task for task in (self._writer, self._typist, self._parts.call, self._parts.note) if task is not None]
         if self._writer is not None:
             # The calls are tasks of their own: this ends nothing but waits.
             self._writer.cancel()
-        running = [task for task in tasks if not task.done()]
-        if running and not await asyncio.shield(asyncio.create_task(_ended(running, PATIENCE, self._clock))):
-            log.warning("A call for %s is still under way %g s after its answer ended", self._reply.ref, PATIENCE)
+        await self._come_to_rest()
         if sends := self.ambiguous_sends:
             what = "send got no answer and was" if sends == 1 else "sends got no answer and were"
             log.warning("%s: %d %s sent again", self._reply.ref, sends, what)
+
+    async def _come_to_rest(self) -> None:
+        """Wait for the call under way and for what is noted of it.
+
+        Without a limit: whoever shows another text in these messages afterwards must find them at rest, or this call
+        would land on top of it, and its note would take the place of a newer one. Only at the end of the bot, when
+        nobody does, patience has one.
+        """
+        tasks = (self._writer, self._typist, self._parts.call, self._parts.note)
+        running = [task for task in tasks if task is not None and not task.done()]
+        if not running:
+            return
+        rest = asyncio.create_task(asyncio.wait(running))
+        if not told_to_end():
+            await asyncio.shield(rest)
+            return
+        await within(PATIENCE, asyncio.shield(rest), self._clock)
+        if not rest.done():
+            log.warning("A call for %s is still under way %g s after its answer ended", self._reply.ref, PATIENCE)
 
     def _start_writer(self) -> asyncio.Task[None]:
         writer = asyncio.create_task(self._write())
@@ -301,12 +318,6 @@ def _pause(attempt: RetryCallState) -> float:
     assert attempt.outcome is not None
     error = attempt.outcome.exception()
     return error.retry_after if isinstance(error, Limited) else _backoff(attempt)
-
-
-async def _ended(tasks: Sequence[asyncio.Task[None]], seconds: float, clock: Clock) -> bool:
-    """Wait for ``tasks`` without cancelling them, ``seconds`` at most; whether all are done."""
-    await within(seconds, asyncio.wait(tasks), clock)
-    return all(task.done() for task in tasks)
 
 
 def _report(task: asyncio.Task[None]) -> None:

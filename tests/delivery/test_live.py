@@ -372,10 +372,28 @@ async def test_cancelled_owner_never_cancels_a_call(clock: ManualClock, live: Li
     assert reply.screen.texts == ["Hello"]
 
 
+async def test_another_text_waits_for_a_call_that_hangs(clock: ManualClock, live: Live, play: Play) -> None:
+    """An upload may take a minute: were the next text shown before it is over, the older one would land on top."""
+    reply = MemoryReply(clock)
+    reply.inject("edit", Mishap(delay=60.0))
+
+    async def own() -> None:
+        async with live(reply) as before:
+            before.show("Hello")
+            await clock.sleep(0.1)
+            before.show("Hello there")
+            await clock.sleep(1.0)
+        async with live(reply, posts=["0"]) as answer:
+            await answer.finish("Good morning", State.FINAL)
+
+    await play(own())
+    assert reply.screen.seen() == ["Hello", "Hello there", "Good morning"]
+
+
 async def test_call_that_never_returns_is_left_behind(
     clock: ManualClock, live: Live, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Patience with it is limited; it is reported, still not cancelled."""
+    """At the end of the bot patience with it is limited; it is reported, still not cancelled."""
     reply = MemoryReply(clock)
     reply.inject("send", Mishap(delay=1000.0))
     entered = asyncio.Event()
@@ -385,9 +403,11 @@ async def test_call_that_never_returns_is_left_behind(
             answer.show("Hello")
             await clock.settle()
             entered.set()
+            await clock.sleep(3600)
 
     owner = asyncio.create_task(own())
     await entered.wait()
+    owner.cancel()
     await clock.advance(16.0)
     assert owner.done()
     assert "still under way" in caplog.text
