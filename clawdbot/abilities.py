@@ -1,4 +1,4 @@
-"""What an adapter may be besides an `Adapter`, for whoever runs the bot. None has to be; the core asks each."""
+"""What an adapter, or a post of its, may be besides. None has to be; the core asks each."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -56,4 +56,18 @@ class Suggests(Protocol):
 
     def suggest_by(self, suggest: Suggest) -> None:
         """Take what knows the suggestions; called before `run`."""
+        ...
+
+
+@runtime_checkable
+class Stepwise(Protocol):
+    """A `clawdbot.chat.Post` that needs several calls for some frames, such as one for each file.
+
+    `Reply.send` and `Post.edit` make a single one each, so that every call is counted; the core edits on until it is
+    done.
+    """
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether something of the last frame is still to be posted, by an edit with the same frame."""
         ...

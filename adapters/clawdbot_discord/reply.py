@@ -77,19 +77,18 @@ class ChannelReply:
         return await load(self._line, file.ref)
 
     async def _post(self, frame: Frame, key: str) -> discord.Message:
-        """Post a message whether or not it may point at the question. Raises `DeliveryError`."""
+        """Make one call; where a message may not point at the question the next one will not. Raises `DeliveryError`."""
         started = self._line.clock.now()
         try:
-            try:
-                return await self._create(frame, key)
-            except Forbidden as error:
-                if code_of(error) not in NO_REFERENCE:
-                    raise
-                self._line.places.refuse_references(self._channel)
             return await self._create(frame, key)
         except Unsure:
             self.doubt(frame, key, started)
             raise
+        except Forbidden as error:
+            if code_of(error) not in NO_REFERENCE:
+                raise
+            self._line.places.refuse_references(self._channel)
+            raise Unreachable("Messages there may not point at others; the next try does not.") from error
 
     async def _create(self, frame: Frame, key: str) -> discord.Message:
         options = shown(frame, key)

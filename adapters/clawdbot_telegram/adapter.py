@@ -16,7 +16,7 @@ from telegram.request import HTTPXRequest
 from clawdbot.chat import Event, Message, Migrated, Receive
 from clawdbot.clock import Clock, SystemClock, until
 from clawdbot.errors import AdapterError, Unauthorized, Unreachable
-from clawdbot_telegram.calls import Calls
+from clawdbot_telegram.calls import Calls, Patience
 from clawdbot_telegram.closed import Closed
 from clawdbot_telegram.controls import notice
 from clawdbot_telegram.drafts import DraftMode
@@ -60,6 +60,8 @@ class TelegramAdapter:
         self._pastes = Pastes(settings.paste_from)
         self._draft_mode = DraftMode(settings)
         self._albums = Albums()
+        longest = settings.longest_call
+        self._patience = Patience(longest, longest + settings.upload_timeout, settings.download_timeout)
 
     async def run(self, receive: Receive) -> None:
         hush()
@@ -90,12 +92,11 @@ class TelegramAdapter:
         settings = self._settings
         return TelegramReply(
             place,
-            Calls(place, self._connected, self._closed, self._moves),
+            Calls(place, self._connected, self._closed, self._moves, self._patience),
             settings.limits(self._moves.now(place).chat, self._renderer),
             self._renderer,
             settings.caption_limit,
             self._draft_mode,
-            settings.download_timeout,
         )
 
     def _connected(self) -> Bot:

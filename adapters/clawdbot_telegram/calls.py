@@ -1,8 +1,8 @@
 """The calls of the Bot API that an answer needs, for one place."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyParameters
@@ -10,32 +10,52 @@ from telegram.constants import ChatAction
 from telegram.error import BadRequest
 
 from clawdbot.chat import File
-from clawdbot.errors import Forbidden, Moved, Unsure
+from clawdbot.errors import Forbidden, Moved, Unreachable
 from clawdbot_telegram.closed import Closed
 from clawdbot_telegram.moves import Moves
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn
-from clawdbot_telegram.translate import translated
+from clawdbot_telegram.translate import one_call
 from clawdbot_telegram.transport import Transport
 
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 T = TypeVar("T")
+Call = Callable[[str, Sequence[MessageEntity]], Awaitable[T]]
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """After so many seconds a call has ended, whatever becomes of it."""
+
+    call: float = 30.0
+    upload: float = 90.0
+    download: float = 60.0
 
 
 class Calls:
-    """Each method is one call, a second one only where Telegram refuses the entities of a text and takes it plain.
+    """Each method is one call.
 
     ``bot`` gives the connected bot or raises `Unreachable`. All raise `DeliveryError`: `Forbidden` without a call where
     a text was refused, until ``closed`` is told otherwise; `Moved` where the group is another one now, which ``moves``
-    is told: the next call goes there.
+    is told: the next call goes there; `Unreachable` where the styles of a text were refused: the next one goes plain.
     """
 
-    def __init__(self, place: Place, bot: Callable[[], Bot], closed: Closed, moves: Moves) -> None:
+    def __init__(
+        self,
+        place: Place,
+        bot: Callable[[], Bot],
+        closed: Closed,
+        moves: Moves,
+        patience: Patience = Patience(),
+    ) -> None:
         self._asked = place
         self._bot = bot
         self._closed = closed
         self._moves = moves
+        self._patience = patience
+        self._plain = False
+        """Whether texts go without styles, since Telegram has refused those of one."""
 
     @property
     def chat(self) -> int:
@@ -57,7 +77,7 @@ class Calls:
 
     async def typing(self) -> None:
         """Show "typing" for about 5 s."""
-        with self._remembering():
+        async with self._remembering():
             await self._bot().send_chat_action(
                 self._place.chat, ChatAction.TYPING, message_thread_id=self._place.topic or None
             )
@@ -79,8 +99,8 @@ class Calls:
                 api_kwargs={"can_stop": True, "keep_on_stop": True},
             )
 
-        with self._remembering():
-            await _styled(drawn, call)
+        async with self._remembering():
+            await self._styled(drawn, call)
 
     async def send_text(self, drawn: Drawn, buttons: InlineKeyboardMarkup | None) -> int:
         """Post a text; the id of the message."""
@@ -96,8 +116,8 @@ class Calls:
             )
             return message.message_id
 
-        with self._remembering():
-            return await _styled(drawn, call)
+        async with self._remembering():
+            return await self._styled(drawn, call)
 
     async def send_file(self, file: File, caption: Drawn, buttons: InlineKeyboardMarkup | None = None) -> int:
         """Post a file, PNG as a picture; the id of the message. Where no files may be sent, texts may be."""
@@ -112,8 +132,8 @@ class Calls:
             return message.message_id
 
         self._closed.check(self._place)
-        with self._following():
-            return await _styled(caption, call)
+        async with self._following(self._patience.upload):
+            return await self._styled(caption, call)
 
     async def edit_text(self, message: int, drawn: Drawn, buttons: InlineKeyboardMarkup | None) -> None:
         """Show another text, with these buttons or none. A text that is there already is success."""
@@ -129,8 +149,8 @@ class Calls:
                 link_preview_options=NO_PREVIEW,
             )
 
-        with self._remembering():
-            await _styled(drawn, _repeatable(call))
+        async with self._remembering():
+            await self._styled(drawn, _repeatable(call))
 
     async def edit_caption(self, message: int, drawn: Drawn, buttons: InlineKeyboardMarkup | None) -> None:
         """The same for the caption of a picture or file."""
@@ -145,42 +165,44 @@ class Calls:
                 reply_markup=buttons,
             )
 
-        with self._remembering():
-            await _styled(drawn, _repeatable(call))
+        async with self._remembering():
+            await self._styled(drawn, _repeatable(call))
 
-    async def download(self, file: str, most: int, seconds: float) -> bytes:
-        """The content of a file, by its id; of one that is longer than ``most`` bytes, so many and one more.
+    async def download(self, file: str, most: int) -> bytes:
+        """The content of a file, by its id; of one that is longer than ``most`` bytes, so many and one more."""
+        async with one_call(self._patience.download):
+            bot = self._bot()
+            found = await bot.get_file(file)
+            assert isinstance(bot.request, Transport), "this bot loads no files"
+            return await bot.request.load(found.file_path or "", most)
 
-        `Unsure` when that takes longer than ``seconds``.
-        """
-        with translated():
-            try:
-                async with asyncio.timeout(seconds):
-                    bot = self._bot()
-                    found = await bot.get_file(file)
-                    assert isinstance(bot.request, Transport), "this bot loads no files"
-                    return await bot.request.load(found.file_path or "", most)
-            except TimeoutError as error:
-                raise Unsure(f"Telegram did not send a file within {seconds:g} s.") from error
-
-    @contextmanager
-    def _following(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def _following(self, seconds: float) -> AsyncIterator[None]:
         try:
-            with translated():
+            async with one_call(seconds):
                 yield
         except Moved as moved:
             self.follow(moved.to)
             raise
 
-    @contextmanager
-    def _remembering(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def _remembering(self) -> AsyncIterator[None]:
         self._closed.check(self._place)
         try:
-            with self._following():
+            async with self._following(self._patience.call):
                 yield
         except Forbidden as refusal:
             self._closed.close(self._place, str(refusal))
             raise
+
+    async def _styled(self, drawn: Drawn, call: Call[T]) -> T:
+        try:
+            return await call(drawn.text, () if self._plain else drawn.entities)
+        except BadRequest as error:
+            if self._plain or not drawn.entities or "entit" not in error.message.lower():
+                raise
+            self._plain = True
+            raise Unreachable("Telegram refuses the styles of a text; the next try goes without.") from error
 
     def _address(self) -> dict[str, Any]:
         """The arguments that bring a message to the place. In a group it answers the question visibly."""
@@ -191,21 +213,9 @@ class Calls:
         return address
 
 
-Call = Callable[[str, Sequence[MessageEntity]], Awaitable[T]]
-
-
 def is_picture(file: File) -> bool:
     """Whether Telegram should show the file instead of offering it."""
     return file.name.lower().endswith(".png")
-
-
-async def _styled(drawn: Drawn, call: Call[T]) -> T:
-    try:
-        return await call(drawn.text, drawn.entities)
-    except BadRequest as error:
-        if not drawn.entities or "entit" not in error.message.lower():
-            raise
-        return await call(drawn.text, ())
 
 
 def _repeatable(call: Call[None]) -> Call[None]:

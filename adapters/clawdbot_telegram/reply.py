@@ -35,7 +35,6 @@ class TelegramReply:
         renderer: Renderer,
         caption_limit: int,
         draft_mode: DraftMode,
-        download_timeout: float = 60.0,
     ) -> None:
         self._place = place
         self._calls = calls
@@ -43,9 +42,6 @@ class TelegramReply:
         self._renderer = renderer
         self._caption_limit = caption_limit
         self._draft_mode = draft_mode
-        self._download_timeout = download_timeout
-        self._begun: dict[str, TelegramPost] = {}
-        """By key, parts whose text was posted but not yet all of their files: another try goes on from there."""
 
     @property
     def ref(self) -> str:
@@ -56,12 +52,19 @@ class TelegramReply:
         return self._limits
 
     async def send(self, frame: Frame, key: str) -> "TelegramPost":
-        """Telegram cannot recognise a repeated send: after `Unsure` another try may show the part twice."""
-        post = self._begun.get(key) or await self._begin(frame)
-        if frame.files:
-            self._begun[key] = post
-            await post.attach(frame.files)
-            del self._begun[key]
+        """Post the text, as the caption of the first file where that makes one message of two.
+
+        Telegram cannot recognise a repeated send: after `Unsure` another try may show the part twice.
+        """
+        drawn, buttons = footed(self._renderer.draw(frame.text), frame.footnote), controls(frame, self._calls.topic)
+        file = frame.files[0] if frame.files else None
+        if file and (not drawn.text or (is_picture(file) and drawn.units <= self._caption_limit)):
+            message = await self._calls.send_file(file, drawn, buttons)
+            post = self._post(message, self._calls.chat, captioned=True, attached=[mark_of(file)])
+        else:
+            message = await self._calls.send_text(visible(drawn), buttons)
+            post = self._post(message, self._calls.chat)
+        post.shows(frame)
         return post
 
     def post(self, ref: str) -> "TelegramPost":
@@ -92,17 +95,7 @@ class TelegramReply:
 
     async def fetch(self, file: Attachment, most: int) -> bytes:
         """By its id, which stays good; the path that Telegram gives for it is so for an hour."""
-        return await self._calls.download(file.ref, most, self._download_timeout)
-
-    async def _begin(self, frame: Frame) -> "TelegramPost":
-        """Post the text, as the caption of the first file where that makes one message of two."""
-        drawn = footed(self._renderer.draw(frame.text), frame.footnote)
-        file = frame.files[0] if frame.files else None
-        if file and (not drawn.text or (is_picture(file) and drawn.units <= self._caption_limit)):
-            message = await self._calls.send_file(file, drawn, controls(frame, self._calls.topic))
-            return self._post(message, self._calls.chat, captioned=True, attached=[mark_of(file)])
-        message = await self._calls.send_text(visible(drawn), controls(frame, self._calls.topic))
-        return self._post(message, self._calls.chat)
+        return await self._calls.download(file.ref, most)
 
     def _post(
         self, message: int, chat: int, *, captioned: bool = False, attached: Sequence[str] = ()
@@ -117,7 +110,7 @@ class TelegramPost:
     """A `Post`: one message of the bot's. ``captioned``: its text is a caption; ``attached``: the files it has.
 
     Both are in its ref: files are messages of their own, which an edit after a restart would else post again. So is
-    ``chat`` if it has ``moved`` since the question was asked.
+    ``chat`` if it has ``moved`` since the question was asked. Since every file is a call of its own, it is `Stepwise`.
     """
 
     def __init__(
@@ -138,6 +131,13 @@ class TelegramPost:
         self._renderer = renderer
         self._captioned = captioned
         self._attached = list(attached)
+        self._shown: Frame | None = None
+        """What it is known to show, but for files that are not there yet."""
+
+    @property
+    def unfinished(self) -> bool:
+        """See `clawdbot.abilities.Stepwise`."""
+        return self._shown is not None and bool(self._missing(self._shown))
 
     @property
     def ref(self) -> str:
@@ -145,21 +145,30 @@ class TelegramPost:
         return "/".join([str(self._message), *moved, *([CAPTIONED] if self._captioned else []), *self._attached])
 
     async def edit(self, frame: Frame) -> None:
+        """Show the text or, where that is all that ``frame`` still lacks, post one of its files."""
         if self._chat != self._calls.chat:
             raise Moved(self._calls.chat)
-        drawn = footed(self._renderer.draw(frame.text), frame.footnote)
-        if self._captioned:
-            await self._calls.edit_caption(self._message, drawn, controls(frame, self._calls.topic))
+        missing = self._missing(frame)
+        if missing and self._shown == frame:
+            await self._calls.send_file(missing[0], NO_TEXT)
+            self._attached.append(mark_of(missing[0]))
         else:
-            await self._calls.edit_text(self._message, visible(drawn), controls(frame, self._calls.topic))
-        await self.attach(frame.files)
+            await self._rewrite(footed(self._renderer.draw(frame.text), frame.footnote), frame)
+        self.shows(frame)
 
-    async def attach(self, files: tuple[File, ...]) -> None:
-        """Post those of ``files`` that are not there yet, a message each. Raises `DeliveryError`."""
-        for file in files:
-            if mark_of(file) not in self._attached:
-                await self._calls.send_file(file, NO_TEXT)
-                self._attached.append(mark_of(file))
+    def shows(self, frame: Frame) -> None:
+        """Note that it shows ``frame``, perhaps without all of its files."""
+        self._shown = frame
+
+    async def _rewrite(self, drawn: Drawn, frame: Frame) -> None:
+        buttons = controls(frame, self._calls.topic)
+        if self._captioned:
+            await self._calls.edit_caption(self._message, drawn, buttons)
+        else:
+            await self._calls.edit_text(self._message, visible(drawn), buttons)
+
+    def _missing(self, frame: Frame) -> list[File]:
+        return [file for file in frame.files if mark_of(file) not in self._attached]
 
 
 def mark_of(file: File) -> str:

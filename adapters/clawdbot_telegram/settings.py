@@ -121,6 +121,11 @@ class TelegramSettings(Section):
     """Whether a growing answer in a private chat is a draft, which becomes a message at its end."""
     draft: DraftLimits = DraftLimits()
 
+    @property
+    def longest_call(self) -> float:
+        """After so long a call has ended: it waits for a place, a connection, its own way and the answer."""
+        return 2 * (self.connect_timeout + self.call_timeout)
+
     def read_token(self) -> str:
         """The token. Raises `Unauthorized` with what to do when it cannot be one."""
         token = self.token.get_secret_value()

@@ -1,7 +1,8 @@
 """The library's errors in the project's own words, translated once."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import httpx
@@ -26,13 +27,19 @@ UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.Pro
 """What goes wrong before the first byte of a request is written."""
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    """Turn what the library raises inside into a `DeliveryError`."""
+@asynccontextmanager
+async def one_call(seconds: float) -> AsyncIterator[None]:
+    """Around one call to Telegram, given up after ``seconds``: raises `DeliveryError` and nothing of the library's.
+
+    The library's own limits are for every step of a call: one whose answer comes drop by drop would never end.
+    """
     try:
-        yield
+        async with asyncio.timeout(seconds):
+            yield
     except TelegramError as error:
         raise delivery_error(error) from error
+    except TimeoutError as error:
+        raise Unsure(f"Telegram did not answer within {seconds:g} s.") from error
 
 
 def delivery_error(error: TelegramError) -> DeliveryError:

@@ -8,6 +8,7 @@ from math import inf, isinf
 from typing import Literal
 
 from clawdbot import words
+from clawdbot.abilities import Stepwise
 from clawdbot.chat import Bucket, Frame, Pace, Post, Reply, State
 from clawdbot.clock import Clock, within
 from clawdbot.delivery.calls import told
@@ -44,6 +45,11 @@ class _Part:
     """Whether the journal knows that there may be such a message."""
     gone: bool = False
     """Whether somebody has removed it, or the place where it should be."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the next call posts something: it is not there yet, or not with all that belongs to it."""
+        return self.post is None or (isinstance(self.post, Stepwise) and self.post.unfinished)
 
 
 class Parts:
@@ -170,17 +176,17 @@ class Parts:
         self.acknowledged_at = self._clock.now()
 
     def _bucket(self, number: int) -> Bucket:
-        known = number < len(self._parts) and self._parts[number].post is not None
-        return self._limits.edits if known else self._limits.sends
+        sends = number >= len(self._parts) or self._parts[number].unfinished
+        return self._limits.sends if sends else self._limits.edits
 
     async def _make_call(self, number: int, frame: Frame, buckets: tuple[Bucket, Bucket]) -> None:
         if number == len(self._parts):
             self._parts.append(_Part())
         part = self._parts[number]
-        post = part.post
+        post, posts = part.post, part.unfinished
         try:
             await self._announce(number, part, frame)
-            kind: Literal["send", "edit"] = "send" if post is None else "edit"
+            kind: Literal["send", "edit"] = "send" if posts else "edit"
             with told(self._budgets.observe, self._limits.platform, kind, self._clock):
                 if post is None:
                     part.post = await self._reply.send(frame, f"{self._key}-{number}")
@@ -191,11 +197,13 @@ class Parts:
                 self._budgets.refuse(*buckets, error, self._clock.now())
             if isinstance(error, Gone) and self._post_again():
                 raise Unreachable("The former answer was removed; this one is posted anew.") from error
+            self.ambiguous_sends += posts and isinstance(error, Unsure)
             await self._take_down(error, part, frame)
             raise
         finally:
             self._budgets.returned(buckets, self._clock.now())
-        part.shown = None if post is None and self._doubt(part, frame) else frame
+        doubt = post is None and self._doubt(part, frame)
+        part.shown = None if doubt or part.unfinished else frame
         self.acknowledged_at = self._clock.now()
         await self._note(number, part)
 
@@ -237,7 +245,6 @@ class Parts:
         if isinstance(error, Unsure):
             part.shown = None
             if part.post is None:
-                self.ambiguous_sends += 1
                 part.doubtful = (*part.doubtful, frame)
             return
         if isinstance(error, Moved):

@@ -4,26 +4,41 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import httpx
 import pytest
 from pydantic import SecretStr
 from telegram import Bot, MessageEntity
 
-from clawdbot.chat import Adapter, Drafting, File, Frame, Pressed, Reply, State
+from clawdbot import words
+from clawdbot.abilities import Stepwise
+from clawdbot.chat import Adapter, Drafting, File, Frame, Post, Pressed, Reply, State
+from clawdbot.clock import SystemClock
+from clawdbot.delivery.live import LiveReply
+from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import Forbidden, Gone, Limited, Rejected, Unreachable, Unsure
 from clawdbot.testing.contract import Ears, running
 from clawdbot.testing.faults import Fault, Trouble
 from clawdbot.testing.telegram import SimTelegram, TelegramHarness, Verdict
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
-from clawdbot_telegram.calls import Calls
+from clawdbot_telegram.calls import Calls, Patience
 from clawdbot_telegram.closed import Closed
 from clawdbot_telegram.drafts import DraftMode
 from clawdbot_telegram.moves import Moves
 from clawdbot_telegram.place import Place
 from clawdbot_telegram.render import Drawn, Renderer
 from clawdbot_telegram.reply import TelegramReply
+from clawdbot_telegram.transport import Transport
 
 ME = 7
 GROUP = -200
+
+
+class Dripping(httpx.AsyncByteStream):
+    """The beginning of an answer whose rest never comes."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
 
 
 def adapter_for(sim: SimTelegram) -> Adapter:
@@ -57,6 +72,13 @@ async def reply(sim: SimTelegram, ears: Ears) -> Reply:
 
 def frame(text: str, state: State = State.STREAMING, *files: File, last: bool = True) -> Frame:
     return Frame(text, state, files, last=last)
+
+
+async def completed(post: Post, frame: Frame) -> None:
+    """Make the further calls that a frame needs."""
+    assert isinstance(post, Stepwise)
+    while post.unfinished:
+        await post.edit(frame)
 
 
 class TestGrowing:
@@ -130,16 +152,19 @@ class TestGrowing:
             await post.edit(frame(text))
         assert sim.counted(verdict=Verdict.REFUSED) == 0
 
-    async def test_refused_entities_fall_back_to_plain_text_once(self, sim: SimTelegram) -> None:
+    async def test_refused_entities_fall_back_to_plain_text(self, sim: SimTelegram) -> None:
+        """From the next call on: each is one, and is counted."""
         sim.say(ME, "hi")
         broken = Drawn("bold", (MessageEntity("bold", 0, 99),))
         async with Bot(sim.token, f"{sim.url}/bot") as bot:
             calls = Calls(Place(ME), lambda: bot, Closed(), Moves())
+            with pytest.raises(Unreachable):
+                await calls.send_text(broken, buttons=None)
             message = await calls.send_text(broken, buttons=None)
             await calls.edit_text(message, replace(broken, text="bolder"), buttons=None)
         (shown,) = sim.answers(ME)
         assert [(look.text, look.entities) for look in shown.looks] == [("bold", ()), ("bolder", ())]
-        assert sim.counted("sendMessage") == sim.counted("editMessageText") == 2
+        assert (sim.counted("sendMessage"), sim.counted("editMessageText")) == (2, 1)
 
 
 class TestPlace:
@@ -294,16 +319,19 @@ class TestFiles:
         assert (shown.text, shown.look.file) == ("The table", self.PICTURE)
 
     async def test_a_long_text_and_a_picture_are_two_messages(self, sim: SimTelegram, reply: Reply) -> None:
-        await reply.send(frame("x" * 1025, State.FINAL, self.PICTURE), "k")
+        post = await reply.send(answer := frame("x" * 1025, State.FINAL, self.PICTURE), "k")
+        await completed(post, answer)
         assert [(len(one.text), one.look.file) for one in sim.answers(ME)] == [(1025, None), (0, self.PICTURE)]
 
     async def test_another_try_sends_only_the_file_that_is_missing(self, sim: SimTelegram, reply: Reply) -> None:
         sim.faults.add("sendDocument", Fault(Trouble.ERROR))
         answer = frame("The rest is in the file.", State.FINAL, self.TEXT)
+        post = await reply.send(answer, "k")
         with pytest.raises(Unreachable):
-            await reply.send(answer, "k")
-        await reply.send(answer, "k")
+            await post.edit(answer)
+        await completed(post, answer)
         assert [one.look.file for one in sim.answers(ME)] == [None, self.TEXT]
+        assert [call.method for call in sim.calls if call.chat == ME] == ["sendMessage", "sendDocument", "sendDocument"]
 
     @pytest.mark.parametrize("begun", [frame("The"), frame("The end", State.FINAL, PICTURE)], ids=["text", "picture"])
     async def test_a_file_that_is_there_is_not_added_after_a_restart(
@@ -313,14 +341,38 @@ class TestFiles:
         post = await reply.send(begun, "k")
         final = frame("The end", State.FINAL, *(begun.files or (self.TEXT,)))
         await post.edit(final)
-        await reply.post(post.ref).edit(final)
+        await completed(post, final)
+        again = reply.post(post.ref)
+        await again.edit(final)
+        await completed(again, final)
         assert [one.look.file for one in sim.answers(ME) if one.look.file] == list(final.files)
 
     async def test_an_edit_adds_a_file_once(self, sim: SimTelegram, reply: Reply) -> None:
         post = await reply.send(frame("The"), "k")
+        final = frame("The end", State.FINAL, self.TEXT)
         for _ in range(2):
-            await post.edit(frame("The end", State.FINAL, self.TEXT))
+            await post.edit(final)
+            await completed(post, final)
         assert [one.look.file for one in sim.answers(ME)] == [None, self.TEXT]
+
+    async def test_all_that_an_answer_needs_stays_within_the_limits_of_the_chat(
+        self, ears: Ears, reply: Reply, sim: SimTelegram
+    ) -> None:
+        """Here a text with four files is five calls, and three a second are taken."""
+        files = tuple(File(f"{number}.md", b"text") for number in range(4))
+        async with LiveReply(reply, key="k", budgets=Budgets(), clock=SystemClock()) as live:
+            await live.finish("Five messages.", State.FINAL, files)
+        made = [call.at for call in sim.calls if call.chat == ME]
+        assert [one.look.file for one in sim.answers(ME)] == [None, *files]
+        assert all(later - earlier >= 1.0 for earlier, later in zip(made, made[3:], strict=False))
+
+    async def test_a_file_that_is_refused_leaves_a_word_in_the_message(self, sim: SimTelegram, reply: Reply) -> None:
+        """The text above it must not point at what is not there."""
+        sim.refuse_files(ME)
+        async with LiveReply(reply, key="k", budgets=Budgets(), clock=SystemClock()) as live:
+            with pytest.raises(Forbidden):
+                await live.finish("The rest is in the file.", State.FINAL, (self.TEXT,))
+        assert [one.text for one in sim.answers(ME)] == [words.CUT_OFF.strip("*")]
 
 
 class TestLimits:
@@ -336,6 +388,15 @@ class TestLimits:
 
 
 class TestTrouble:
+    async def test_an_answer_that_comes_drop_by_drop_is_given_up(self) -> None:
+        """Every step of the call is within its limit, and it would never end."""
+        dripping = httpx.MockTransport(lambda request: httpx.Response(200, stream=Dripping()))
+        async with Transport(httpx_kwargs={"transport": dripping}) as transport:
+            bot = Bot("123:x", "https://example.org/bot", request=transport)
+            calls = Calls(Place(ME), lambda: bot, Closed(), Moves(), Patience(call=0.1))
+            with pytest.raises(Unsure):
+                await calls.send_text(Drawn("Hello", ()), None)
+
     @pytest.mark.parametrize(
         ("trouble", "error"),
         [

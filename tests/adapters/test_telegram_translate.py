@@ -18,7 +18,7 @@ from telegram.error import (
 from telegram.error import Forbidden as TelegramForbidden
 
 from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Moved, Rejected, Unreachable, Unsure
-from clawdbot_telegram.translate import delivery_error, seconds, translated
+from clawdbot_telegram.translate import delivery_error, one_call, seconds
 
 
 def caused(error: TelegramError, cause: Exception) -> TelegramError:
@@ -85,8 +85,9 @@ def test_seconds_come_as_a_number_or_as_a_time() -> None:
     assert seconds(7) == seconds(timedelta(seconds=7)) == 7.0
 
 
-def test_the_librarys_error_stays_as_the_cause() -> None:
+async def test_the_librarys_error_stays_as_the_cause() -> None:
     original = BadRequest("Message is too long")
-    with pytest.raises(Rejected) as refused, translated():
-        raise original
+    with pytest.raises(Rejected) as refused:
+        async with one_call(1.0):
+            raise original
     assert refused.value.__cause__ is original

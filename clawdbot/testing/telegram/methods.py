@@ -174,6 +174,8 @@ class Methods:
     def _send_file(self, fields: Fields, kind: str) -> Json:
         text, entities = written(fields, "caption", self._allowance)
         markup = keyboard(fields, self._allowance)
+        if self._chat(fields).fileless:
+            raise bad(f"not enough rights to send {kind}s to the chat")
         return self._post(fields, Look(self._world.clock.now(), text, entities, markup, fields.upload(kind)))
 
     def _post(self, fields: Fields, look: Look) -> Json:

@@ -287,6 +287,10 @@ class SimTelegram:
         """Let a message be too old to be seen: who presses a button below it presses one that the bot cannot see."""
         shown.too_old = True
 
+    def refuse_files(self, chat: int) -> None:
+        """Take no files in ``chat``, as where an admin has forbidden them."""
+        self._world.chat(chat).fileless = True
+
     def delete_question(self, shown: Shown) -> None:
         """Somebody removes a message, whosever it is; a bot is not told."""
         self._world.delete(shown)

@@ -203,6 +203,8 @@ class Chat:
     """All that the bot ever showed here, oldest first."""
     draftless: bool = False
     """Whether drafts are refused here."""
+    fileless: bool = False
+    """Whether files are refused here."""
     moved_to: int = 0
     """The supergroup that this group has become; 0 for all others."""
 
