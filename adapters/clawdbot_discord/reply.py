@@ -77,7 +77,7 @@ class ChannelReply:
         return await load(self._line, file.ref)
 
     async def _post(self, frame: Frame, key: str) -> discord.Message:
-        """Make one call; where a message may not point at the question the next one will not. Raises `DeliveryError`."""
+        """Make one call; where none may point at the question, the next one does not. Raises `DeliveryError`."""
         started = self._line.clock.now()
         try:
             return await self._create(frame, key)
