@@ -314,6 +314,57 @@ async def test_another_answer_has_no_timing(rig: NewRig) -> None:
     assert len(bot.timings) == 1
 
 
+async def test_another_answer_that_takes_its_time_can_be_stopped_before_its_first_word(rig: NewRig) -> None:
+    """Who pressed by mistake finds Stop there after a second, and has the former answer back."""
+    model = Changing()
+    bot = rig(model)
+    async with bot.running():
+        answer = bot.platform.say("Hello")
+        await bot.idle()
+        model.now = silent
+        bot.platform.press("regenerate", answer)
+        await bot.advance(1.5)
+        assert [(frame.text, frame.state) for frame in answer.screen.frames] == [(words.WRITING_ANEW, State.WAITING)]
+        bot.platform.press("stop", answer)
+        await bot.idle()
+
+        assert await told(bot) == ["Hello", "You said: Hello"]
+    assert answer.screen.texts == ["You said: Hello"]
+    assert answer.screen.states == [State.FINAL]
+
+
+async def test_another_answer_that_comes_at_once_costs_no_call_more(rig: NewRig) -> None:
+    """Its first word brings Stop along."""
+    bot = rig(lambda request: Script(["One ", "two"], first=0.9, gap=1.0))
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        await bot.idle()
+        shown = len(answer.screen.history)
+        bot.platform.press("regenerate", answer)
+        await bot.idle()
+
+    assert [seen.text for seen in answer.screen.history[shown:]] == ["One", "One two", "One two"]
+
+
+async def test_why_another_answer_waits_is_told_before_that_it_is_written(rig: NewRig) -> None:
+    """What can be waited for comes first."""
+    bot = rig(Fickle("One", "Two"))
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        await bot.idle()
+        await bot.stop()
+    bot.loaded.clear()
+    async with bot.running():
+        bot.platform.press("regenerate", answer)
+        await bot.advance(1.5)
+        assert answer.screen.texts == [words.LOADING]
+        bot.loaded.set()
+        await bot.advance(0.5)
+        await bot.idle()
+
+    assert answer.screen.texts == ["Two"]
+
+
 # Where there is no other answer
 
 
@@ -503,6 +554,18 @@ async def test_an_edit_while_the_answer_cannot_be_delivered(rig: NewRig) -> None
 
     assert answer.screen.texts == ["You said: Hello"]
     assert answer.early == []
+
+
+async def test_an_edit_before_there_is_a_message_posts_none_for_it(rig: NewRig) -> None:
+    """Nothing is on the screen that could be stopped or taken for the answer."""
+    bot = rig(silent)
+    async with bot.running():
+        answer = bot.platform.say("Hallo")
+        await bot.advance(0.5)
+        edit(bot, answer, "Hello")
+        await bot.advance(3.0)
+
+        assert answer.screen.texts == []
 
 
 async def test_many_edits_end_with_the_last_one(rig: NewRig) -> None:

@@ -9,6 +9,7 @@ from typing import Self
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential, wait_random
 
+from clawdbot import words
 from clawdbot.cancelling import told_to_end
 from clawdbot.chat import File, Frame, Reply, State
 from clawdbot.clock import Clock, until, within
@@ -60,7 +61,8 @@ class LiveReply:
 
         An answer that was begun before is taken up again with the same key and with ``posts``, the `Post.ref` of every
         message that its journal knows, perhaps none; None stands for one that may have been sent or not. ``anew``: it
-        is another answer in those messages, and is posted again where they were removed.
+        is another answer in those messages, and is posted again where they were removed. Until its first word comes
+        they show the former one, without a way to stop this one; so a notice says after a second what happens.
         """
         self._reply = reply
         self._budgets = budgets
@@ -70,6 +72,7 @@ class LiveReply:
         self._buckets = (reply.limits.edits, reply.limits.bot)
         self._layout = Layout(reply.limits, most_parts, footnote)
         self._growth = Growth(reply.limits.pace, clock.now())
+        self._growth.notice = self._usual = words.WRITING_ANEW if anew and any(posts or ()) else ""
         self._final = Final(self._layout, [], "")
         self._first_visible: float | None = None
         self._complete: float | None = None
@@ -117,7 +120,7 @@ class LiveReply:
 
     def wait(self, notice: str) -> None:
         """Show ``notice`` if there is still no text after a second; "" when the wait is over."""
-        self._growth.notice = notice
+        self._growth.notice = notice or self._usual
         self._changed.set()
 
     async def finish(

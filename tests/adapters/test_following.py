@@ -211,6 +211,25 @@ async def test_regenerate_puts_another_answer_in_the_place_of_the_first(stage: S
 
 
 @both
+async def test_another_answer_can_be_stopped_before_its_first_word(stage: Stage, name: str) -> None:
+    """The message says within about a second that it is written anew, with Stop; then the former one is there again."""
+    platform = stage.platforms[name]
+    counted(stage)
+    async with stage.running() as app:
+        platform.say("hi")
+        await platform.until(lambda: platform.shows("Answer 1 to hi"))
+        await app.sessions.idle()
+        stage.bot.script = reading
+        platform.press("regenerate")
+        await platform.until(lambda: platform.texts() == [words.WRITING_ANEW])
+        platform.press("stop")
+        await platform.until(lambda: platform.shows("Answer 1 to hi"))
+        await app.sessions.idle()
+
+    assert not any(engine.running for engine in stage.bot.engines)
+
+
+@both
 async def test_the_answer_follows_an_edited_question(stage: Stage, name: str) -> None:
     platform = stage.platforms[name]
     counted(stage)
