@@ -87,11 +87,24 @@ class Session(discord.Client):
             await self._offline.wait()
 
     async def keep_warm(self) -> None:
-        """Keep connections open between answers, so that none waits for DNS, TCP and TLS."""
+        """Keep connections open between answers, so that none waits for DNS, TCP and TLS.
+
+        An outage is told once when it begins and once when it ends, not at every call.
+        """
+        failing = False
         while self._settings.keep_warm:
-            async with self._minor_call("keeping connections warm"):
-                calls = (self.http.request(Route("GET", "/gateway")) for _ in range(WARM_CONNECTIONS))
-                await asyncio.gather(*calls)
+            try:
+                async with one_call(self._settings.call_timeout):
+                    calls = (self.http.request(Route("GET", "/gateway")) for _ in range(WARM_CONNECTIONS))
+                    await asyncio.gather(*calls)
+            except DeliveryError as error:
+                if not failing:
+                    log.warning("Discord: connections cannot be kept warm: %s", error)
+                failing = True
+            else:
+                if failing:
+                    log.info("Discord: connections are kept warm again")
+                failing = False
             await self._clock.sleep(self._settings.keep_warm)
 
     async def catch_up(self) -> None:

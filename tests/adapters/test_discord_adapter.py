@@ -13,6 +13,7 @@ from clawdbot.errors import AdapterError, Unauthorized, Unreachable
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.contract import Ears, running
 from clawdbot.testing.discord import DiscordHarness, SimDiscord
+from clawdbot.testing.faults import Fault, Trouble
 from clawdbot_discord import DiscordAdapter, DiscordSettings, plugin
 from clawdbot_discord.controls import CONTROLS
 
@@ -218,6 +219,19 @@ async def test_connections_are_kept_warm() -> None:
     """A first word must not wait for DNS, TCP and TLS, not even while a typing sign is on its way."""
     async with serving(keep_warm=0.01) as (sim, _):
         await sim.until(lambda: len(sim.calls_of("GET gateway")) >= 4)
+
+
+async def test_an_outage_of_warm_connections_is_told_twice(caplog: pytest.LogCaptureFixture) -> None:
+    """When it begins and when it is over; in between it would fill the log and say nothing new."""
+    caplog.set_level(logging.INFO)
+    async with serving(keep_warm=0.01) as (sim, _):
+        await sim.until(lambda: len(sim.calls_of("GET gateway")) >= 2)
+        sim.faults.add("GET gateway", *[Fault(Trouble.ERROR)] * 12)
+        before = len(sim.calls_of("GET gateway"))
+        await sim.until(lambda: len(sim.calls_of("GET gateway")) >= before + 20)
+
+    told = [(record.levelname, record.message) for record in caplog.records if "warm" in record.message]
+    assert [level for level, _ in told] == ["WARNING", "INFO"]
 
 
 def test_unknown_settings_are_refused() -> None:
