@@ -16,12 +16,13 @@ from clawdbot.concluding import Concluding, finish, keep
 from clawdbot.delivery.live import LiveReply
 from clawdbot.draft import Draft, DraftJournal
 from clawdbot.engine.admission import Place, Standing
-from clawdbot.engine.protocol import Chunk, Engine, Request
-from clawdbot.errors import EngineDead, GenerationFailed, PromptTooLong, StoreError, Unreadable
+from clawdbot.engine.protocol import Chunk, Engine, Request, Said
+from clawdbot.errors import EngineDead, GenerationFailed, PicturesRefused, PromptTooLong, StoreError, Unreadable
 from clawdbot.latency import WIDEST_FOOTER
 from clawdbot.models import Model
 from clawdbot.notices import key_of
-from clawdbot.reading import Read
+from clawdbot.prompt import Prompt
+from clawdbot.reading import Read, refused
 from clawdbot.sessions import Spot, survived
 from clawdbot.shared import Shared
 from clawdbot.store import Answer
@@ -136,14 +137,14 @@ class Answering:
             asked = await self._in_turn(asked, live, spot)
             live.wait("")
             await self._write(draft, asked, live)
-        except (PromptTooLong, Unreadable) as error:
+        except (PromptTooLong, PicturesRefused, Unreadable) as error:
             if draft.text:  # what was begun leaves no room to go on
                 draft.fail()
                 return
             if asked.message.files:  # nobody asks again what they say: a retry loads them anew
                 await keep(self._store.attach(asked.number, [replace(file, text=None) for file in asked.message.files]))
             # Behind the last wait: whoever stops it in there gets no sentence as an answer.
-            draft.text = error.said if isinstance(error, Unreadable) else _too_long(error)
+            draft.text = _sentence(error, asked.message)
             draft.failure = State.FAILED
 
     async def _in_turn(self, asked: Asked, live: LiveReply, spot: Spot) -> Asked:
@@ -216,7 +217,8 @@ class Answering:
             live.wait("")
             draft.admitted = self._clock.now()
             name, sampling = f"{key_of(message)}-{draft.admitted:.6f}", style.sampling_after(len(begun))
-            request = Request(name, prompt, sampling, asked.pictures, conversation)
+            turns = _said(made, draft.begun) if asked.pictures else ()
+            request = Request(name, prompt, sampling, asked.pictures, conversation, turns)
             try:
                 await self._listen(engine.generate(request), place, draft, live)
             finally:
@@ -254,6 +256,13 @@ async def _text_of(message: Message) -> str:
     return await asyncio.to_thread(turn_text, message) if message.files else turn_text(message)
 
 
+def _sentence(error: PromptTooLong | PicturesRefused | Unreadable, message: Message) -> str:
+    """Why a question cannot be answered, for whoever asked it."""
+    if isinstance(error, Unreadable):
+        return error.said
+    return refused(message, error) if isinstance(error, PicturesRefused) else _too_long(error)
+
+
 def _too_long(error: PromptTooLong) -> str:
     if not error.files:
         return words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
@@ -275,6 +284,11 @@ def _in_line(standing: Standing) -> str:
     if standing.seconds is None:
         return words.IN_LINE.format(number=standing.ahead + 1)
     return words.IN_LINE_FOR.format(number=standing.ahead + 1, seconds=max(1, round(standing.seconds)))
+
+
+def _said(made: Prompt, begun: Answer | None) -> Sequence[Said]:
+    """What the prompt says, with an answer that is to go on."""
+    return (*made.turns, Said("assistant", begun.text)) if begun and begun.text else made.turns
 
 
 async def _tokens_of(begun: Answer | None, engine: Engine) -> list[int]:

@@ -8,6 +8,7 @@ ClawdBotError
  |   +- EngineDead           it ran and died; every running answer is lost with it
  |   +- GenerationFailed     one answer failed, the engine goes on
  |   +- PromptTooLong        more tokens than the context has room for
+ |   +- PicturesRefused      pictures that it does not take, or not so many
  +- Unreadable               a question holds something that the bot cannot read
  +- AdapterError             one platform cannot be served
  |   +- Unauthorized         the token is missing, malformed or refused; trying again will not help
@@ -78,6 +79,14 @@ class PromptTooLong(EngineError):
         self.limit = limit
         self.files = tuple(files)
         super().__init__(f"The question has {tokens:,} tokens; there is room for {limit:,}.")
+
+
+class PicturesRefused(EngineError):
+    """The engine does not take the pictures of a question; ``limit`` is how many it takes, None when it did not say."""
+
+    def __init__(self, reason: str, limit: int | None = None) -> None:
+        self.limit = limit
+        super().__init__(reason)
 
 
 class Unreadable(ClawdBotError):

@@ -8,7 +8,7 @@ full, and then enough in one go that it takes long to fill again.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clawdbot.engine.protocol import Role, Tokenizer
+from clawdbot.engine.protocol import Role, Said, Tokenizer
 from clawdbot.errors import PromptTooLong
 from clawdbot.store import Turn
 
@@ -36,6 +36,8 @@ class Prompt:
     """The question's own tokens, to be kept in the history."""
     first_turn: int | None
     """`Turn.id` where the history begins from now on; None when nothing was dropped."""
+    turns: tuple[Said, ...]
+    """What it says, as text."""
 
 
 def room(context: int, answer: int, history_share: float) -> Room:
@@ -94,7 +96,9 @@ async def compose(
     while len(tokens := assemble(pieces, [*head, *contents[first:], asked])) > within.prompt:
         first += 2  # a template may say more around the first turn than around later ones
         pieces = await pieces_from(first)
-    return Prompt(tokens, len(tokens) - len(asked) - len(pieces[-1]), asked, _first_kept(history, first))
+    before = [Said("system", system)] if system else []
+    turns = (*before, *(Said(turn.role, turn.text) for turn in history[first:]), Said("user", question))
+    return Prompt(tokens, len(tokens) - len(asked) - len(pieces[-1]), asked, _first_kept(history, first), turns)
 
 
 def _first_kept(history: Sequence[Turn], dropped: int) -> int | None:

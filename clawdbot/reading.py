@@ -13,7 +13,7 @@ from clawdbot.chat import Message, Reply
 from clawdbot.clock import Clock
 from clawdbot.documents import decode, label
 from clawdbot.engine.protocol import EngineInfo, Tokenizer
-from clawdbot.errors import DeliveryError, Limited, Unreachable, Unreadable, Unsure
+from clawdbot.errors import DeliveryError, Limited, PicturesRefused, Unreachable, Unreadable, Unsure
 from clawdbot.pictures import open_picture
 from clawdbot.together import together
 
@@ -168,6 +168,15 @@ async def sizes(tokenizer: Tokenizer, files: Sequence[Attachment]) -> list[tuple
 
 def _too_large(file: Attachment, size: str, limit: int) -> Unreadable:
     return Unreadable(words.FILE_TOO_LARGE.format(name=label(file.name), size=size, limit=_bytes(limit)))
+
+
+def refused(message: Message, error: PicturesRefused) -> str:
+    """The sentence for pictures that only the engine itself could refuse."""
+    pictures = [label(file.name) for file in message.files if file.is_picture]
+    if error.limit:
+        return words.TOO_MANY_PICTURES.format(count=len(pictures), limit=error.limit)
+    said = words.PICTURES_REFUSED if error.limit is None else words.NO_PICTURES
+    return said.format(names=_listed(pictures))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,6 +4,8 @@ import re
 
 TAGS = ("<think>", "<thinking>", "<reasoning>")
 """What opens a thought; the same with a slash closes it."""
+OPENING = "<think>\n"
+"""How most models open one."""
 
 _OPENED = re.compile(rf"(?:{'|'.join(TAGS)})\s*\Z", re.IGNORECASE)
 
@@ -12,3 +14,8 @@ def opened_at_end(text: str) -> str:
     """The tag that opens a thought at the very end of ``text``, with the white space behind it; "" without one."""
     found = _OPENED.search(text)
     return found[0] if found else ""
+
+
+def closing(tag: str) -> str:
+    """What closes the thought that ``tag`` opens, on a line of its own."""
+    return f"\n</{tag.strip()[1:]}\n\n"

@@ -32,6 +32,7 @@ UNREADABLE = "I cannot read {names}. What I can read: {what}."
 NO_PICTURES = (
     "The model that I run takes no pictures, so I cannot see {names}. What I can read: text and files of text."
 )
+PICTURES_REFUSED = "The server that runs my model did not take {names}, so I cannot see what is there."
 TOO_MANY_PICTURES = "{count} pictures are too many for the model that I run; it takes {limit} at a time."
 NO_PICTURE = "I cannot open {name}: it is damaged, too large, or no PNG, JPEG, WebP or GIF."
 NO_TEXT = "I cannot read {name}: it is no text, or in an encoding that I cannot tell. Files of text in UTF-8 are fine."

@@ -17,11 +17,12 @@ from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Edited, Message, State
 from clawdbot.config import AnswerSettings, SessionSettings
 from clawdbot.documents import with_files
-from clawdbot.errors import DeliveryError, Gone, Limited, Unreachable, Unsure
+from clawdbot.errors import DeliveryError, Gone, Limited, PicturesRefused, Unreachable, Unsure
 from clawdbot.pictures import open_picture
+from clawdbot.reading import refused
 from clawdbot.testing.engine import CHARACTERS, INFO
 from clawdbot.testing.memory import Mishap
-from clawdbot.testing.rig import ADA, BOB, Rig, question, silent, slow, turns
+from clawdbot.testing.rig import ADA, BOB, Rig, attachment, question, silent, slow, turns
 from clawdbot.words import STOPPED_MARK
 
 NewRig = Callable[..., Rig]
@@ -522,3 +523,19 @@ async def test_a_refusal_that_is_stopped_is_no_answer(rig: NewRig) -> None:
 
         assert await bot.app.store.history("memory:1:0", CHARACTERS) == []
     assert answer.screen.texts == [STOPPED_MARK]
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (None, words.PICTURES_REFUSED.format(names="a.png and b.png")),
+        (0, words.NO_PICTURES.format(names="a.png and b.png")),
+        (1, words.TOO_MANY_PICTURES.format(count=2, limit=1)),
+    ],
+)
+def test_what_only_the_engine_can_refuse_is_told_by_name(limit: int | None, said: str) -> None:
+    """Servers elsewhere say how many pictures they take when there are too many."""
+    files = (attachment("a.png", b""), attachment("notes.txt", b""), attachment("b.png", b""))
+    message = Message("1", Conversation("memory", 1), ADA, "Which?", 0.0, files=files)
+
+    assert refused(message, PicturesRefused("400: no", limit)) == said

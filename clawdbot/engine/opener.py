@@ -66,5 +66,6 @@ async def _remote(settings: RemoteSettings, clock: Clock, stack: AsyncExitStack)
         interval=settings.health_interval,
         waits=settings.waits,
         key=settings.key,
+        images=None if settings.images == "ask" else settings.images,
     )
     return await stack.enter_async_context(open_remote(remote, clock))

@@ -24,6 +24,14 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A turn of a conversation as text."""
+
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One answer to generate; ``id`` is unique among all requests ever made of this engine."""
 
@@ -34,6 +42,11 @@ class Request:
     """Those whose places are marked in the prompt (`Tokenizer.pieces`), in their order."""
     conversation: str = ""
     """Of which conversation it is, "" for none: its prompts begin alike, so one server of many should read them."""
+    turns: Sequence[Said] = ()
+    """What the prompt says, where there are images: some engines are shown those with words alone.
+
+    They belong to the last question. An answer behind that is one to go on with.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +143,15 @@ class Tokenizer(Protocol):
         """What the chat template puts around the contents of turns with these roles, ready for the `opening`.
 
         One piece more than ``roles``: before the first content, between contents, after the last. So many ``images``
-        are part of the last turn, before its content.
+        are part of the last turn, before its content, where the template knows a place for them.
+        """
+        ...
+
+    async def disarmed(self, turns: Sequence[Said]) -> list[Said]:
+        """``turns`` for a program that applies the template and tokenizes by itself.
+
+        In no text is anything left that it would read as a special token, and each turn has a role that the template
+        knows.
         """
         ...
 

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from jinja2 import TemplateError
 
+from clawdbot.engine.disarming import Disarming, steering
 from clawdbot.engine.fingerprint import fingerprint
-from clawdbot.engine.protocol import Opening, Role
+from clawdbot.engine.protocol import Opening, Role, Said
 from clawdbot.errors import EngineDead, EngineUnavailable
-from clawdbot.thoughts import opened_at_end
+from clawdbot.thoughts import TAGS, opened_at_end
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -20,8 +21,7 @@ R = TypeVar("R")
 # Stands for the content of a turn while the template is rendered. Private-use characters: no template tests for them.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _SLOT = re.compile(rf"{_OPEN}(\d+){_CLOSE}")
-# Tokens that steer a model, by how they are written; what else was added to a vocabulary is white space or words.
-_STEERS = re.compile(r"<.+>|\[.+\]", re.DOTALL)
+_THOUGHTS = (*TAGS, *(tag.replace("<", "</") for tag in TAGS))
 _CHOOSE = 'Choose an instruction-tuned model: their names often end in "Instruct" or "it".'
 
 
@@ -42,11 +42,13 @@ class ChatTokenizer:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenizer")
         self._unmarked = _unmarked(tokenizer)
         self._inside = _inside(self._unmarked)
+        self._disarming = Disarming(tokenizer)
         self._ids_of_piece: dict[str, list[int]] = {}
         self._in_parts = False
         """Whether every content is a list of parts: some templates of models that see pictures know no other."""
         self._check_template()
         self._knows_system = self._renders_system()
+        self._shows_images = self._renders_images()
         tag = opened_at_end(self._texts(["user"])[-1])
         self._opening = Opening(tag, tuple(self._ids(tag))) if tag else Opening()
 
@@ -63,11 +65,7 @@ class ChatTokenizer:
     @property
     def shows_images(self) -> bool:
         """Whether the template marks the place of a picture, and changes nothing else for it."""
-        try:
-            (_, *plain), (_, *shown) = self._texts(["user"]), self._texts(["user"], images=1)
-        except EngineUnavailable:
-            return False
-        return shown == plain
+        return self._shows_images
 
     def close(self) -> None:
         """Let the thread end."""
@@ -79,7 +77,11 @@ class ChatTokenizer:
 
     async def pieces(self, roles: Sequence[Role], images: int = 0) -> list[list[int]]:
         """See `Tokenizer.pieces`."""
-        return await self._run(partial(self._pieces, images=images), roles)
+        return await self._run(partial(self._pieces, images=images if self._shows_images else 0), roles)
+
+    async def disarmed(self, turns: Sequence[Said]) -> list[Said]:
+        """See `Tokenizer.disarmed`."""
+        return await self._run(self._disarmed, turns)
 
     async def _run(self, work: Callable[[T], R], value: T) -> R:
         """Raises `EngineDead` after `close`: a question may still hold the engine that has just died."""
@@ -111,6 +113,17 @@ class ChatTokenizer:
             texts = self._texts(roles, images)
         *earlier, last = texts
         return [self._ids(text) for text in (*earlier, last.removesuffix(self._opening.text))]
+
+    def _disarmed(self, turns: Sequence[Said]) -> list[Said]:
+        """The marks of a thought stay in answers: templates take thoughts out by them."""
+        harmless = [
+            Said(turn.role, self._disarming.disarmed(turn.text, _THOUGHTS if turn.role == "assistant" else ()))
+            for turn in turns
+        ]
+        if harmless[0].role == "system" and not self._knows_system:
+            system, first, *rest = harmless
+            return [Said(first.role, f"{system.text}\n\n{first.text}"), *rest]
+        return harmless
 
     def _texts(self, roles: Sequence[Role], images: int = 0) -> list[str]:
         """The template's own text before, between and after the contents."""
@@ -148,6 +161,13 @@ class ChatTokenizer:
             self._ids_of_piece[text] = self._tokenizer.encode(text, add_special_tokens=False)
         return self._ids_of_piece[text]
 
+    def _renders_images(self) -> bool:
+        try:
+            (_, *plain), (_, *shown) = self._texts(["user"]), self._texts(["user"], images=1)
+        except EngineUnavailable:
+            return False
+        return shown == plain
+
     def _renders_system(self) -> bool:
         """Some templates raise when they meet a system role, others drop it in silence."""
         try:
@@ -162,8 +182,7 @@ def _unmarked(tokenizer: Any) -> dict[int, str]:
 
     Such as the marks of a turn of DeepSeek's models, of a tool's answer of Qwen's.
     """
-    added = tokenizer.added_tokens_decoder.items()
-    return {number: one.content for number, one in added if not one.special and _STEERS.fullmatch(one.content)}
+    return {number: one.content for number, one in steering(tokenizer).items() if not one.special}
 
 
 def _inside(tokens: Mapping[int, str]) -> re.Pattern[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from clawdbot.clock import Clock
-from clawdbot.engine.protocol import Chunk, EngineInfo, Opening, Request, Role, Usage
+from clawdbot.engine.protocol import Chunk, EngineInfo, Opening, Request, Role, Said, Usage
 from clawdbot.errors import EngineDead, GenerationFailed, PromptTooLong
 
 INFO = EngineInfo(
@@ -77,6 +77,10 @@ class CharacterTokenizer:
         opened = [[-1, role_token[role]] for role in roles] + [[-1, role_token["assistant"]]]
         opened[len(roles) - 1] += [-6] * images
         return [opening if number == 0 else [-5, *opening] for number, opening in enumerate(opened)]
+
+    async def disarmed(self, turns: Sequence[Said]) -> list[Said]:
+        """See `Tokenizer.disarmed`: no character is a special token."""
+        return list(turns)
 
 
 class ScriptedEngine:
@@ -189,7 +193,8 @@ class ScriptedEngine:
             raise GenerationFailed("The script says so.")
         # Stamps lie where the script puts them: they are the engine's, not the reader's.
         last = first + max(0, len(script.tokens) - 1) * script.gap
-        usage = Usage(asked, asked, first, last, len(request.prompt), 0, len(script.tokens))
+        read = len(request.prompt) + IMAGE_TOKENS * len(request.images)
+        usage = Usage(asked, asked, first, last, read, 0, len(script.tokens))
         yield Chunk("", [], "stop", usage)
 
     async def _until(self, when: float) -> None:

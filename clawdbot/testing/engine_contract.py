@@ -5,11 +5,13 @@ when something that had to come did not. The answers are the engine's own: no ch
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
-from clawdbot.engine.protocol import Chunk, Engine, Request, Sampling
+from PIL.Image import Image, new
+
+from clawdbot.engine.protocol import Chunk, Engine, Request, Said, Sampling
 from clawdbot.errors import PromptTooLong
 
 
@@ -38,13 +40,14 @@ class Asking:
         self._engine = harness.engine
         self._count = 0
 
-    async def request(self, question: str, tokens: int = 24) -> Request:
+    async def request(self, question: str, tokens: int = 24, pictures: Sequence[Image] = ()) -> Request:
         """A greedy answer of at most so many ``tokens``."""
-        before, after = await self._engine.tokenizer.pieces(["user"])
+        before, after = await self._engine.tokenizer.pieces(["user"], len(pictures))
         prompt = before + await self._engine.tokenizer.encode(question) + after
         self._count += 1
         name = f"{self._name}/{id(self)}/{self._count}"
-        return Request(name, prompt, Sampling(tokens, temperature=0.0), conversation=self._name)
+        turns = [Said("user", question)] if pictures else []
+        return Request(name, prompt, Sampling(tokens, temperature=0.0), pictures, self._name, turns)
 
     async def answer(self, request: Request) -> list[Chunk]:
         """All that comes."""
@@ -128,6 +131,19 @@ async def a_user_writes_no_special_token(harness: Harness) -> None:
     assert special not in written
 
 
+async def pictures_go_along_with_their_question(harness: Harness) -> None:
+    """As many as the engine says that it takes, two here; one that says that it takes none is asked about none."""
+    if harness.engine.info.images < 2:
+        return
+    asking = Asking("pictures", harness)
+    pictures = (new("RGB", (64, 48), "red"), new("RGB", (48, 64), "blue"))
+    without, with_both = await asking.request("Which?", 6), await asking.request("Which?", 6, pictures)
+    plain, shown = [(await asking.answer(request))[-1].usage for request in (without, with_both)]
+    assert plain is not None
+    assert shown is not None
+    assert shown.prompt_tokens > plain.prompt_tokens
+
+
 Check = Callable[[Harness], Awaitable[None]]
 
 CHECKS: tuple[Check, ...] = (
@@ -138,4 +154,5 @@ CHECKS: tuple[Check, ...] = (
     answers_do_not_mix,
     what_does_not_fit_is_refused_with_numbers,
     a_user_writes_no_special_token,
+    pictures_go_along_with_their_question,
 )

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ from aiohttp import web
 
 from clawdbot.clock import Clock, SystemClock
 from clawdbot.engine.protocol import Request, Sampling
-from clawdbot.testing.engine import TEXTLESS, CharacterTokenizer, Script
+from clawdbot.testing.chats import Chat, chat_of
+from clawdbot.testing.engine import IMAGE_TOKENS, TEXTLESS, CharacterTokenizer, Script
 from clawdbot.testing.faults import Faults, Trouble
 from clawdbot.testing.waiting import patience
 
@@ -43,6 +44,8 @@ class Asked:
     session: str
     """What a router would go by to send it where the last one went."""
     sampling: Sampling
+    chat: Chat | None = None
+    """What it was made of, when it came as a chat."""
 
 
 class SimVllm:
@@ -50,7 +53,8 @@ class SimVllm:
 
     ``async with SimVllm(script) as sim:`` serves on a free local port, `url`. Whoever wants an answer has to bring
     ``key``, where there is one. ``tells`` is what the two options for details do: whether it says what an answer took.
-    Faults are for "models", "health", "tokenize" and "completions".
+    ``sees`` is how many pictures a chat may have; None is a router that knows no chats. Faults are for "models",
+    "health", "tokenize", "completions" and "chat".
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class SimVllm:
         model: str = "demo",
         context: int | None = 4096,
         tells: bool = True,
+        sees: int | None = 0,
     ) -> None:
         self.script = script
         self.faults = faults or Faults()
@@ -76,12 +81,15 @@ class SimVllm:
         """Answers that nobody waited for any more."""
         self.headers: list[Mapping[str, str]] = []
         """Those of every call."""
+        self.called = Counter[str]()
+        """How often each was called, by the names that faults have."""
         self.tokenizer = CharacterTokenizer()
         self._breaks: deque[tuple[int, Break]] = deque()
         self._clock = clock or SystemClock()
         self._key = key
         self._context = context
         self._tells = tells
+        self.sees = sees
         self._changed = asyncio.Event()
         self._runner: web.AppRunner | None = None
         self._port = 0
@@ -109,6 +117,7 @@ class SimVllm:
         app.router.add_get("/metrics", self._metrics, name="metrics")
         app.router.add_post("/tokenize", self._tokenize, name="tokenize")
         app.router.add_post("/v1/completions", self._completions, name="completions")
+        app.router.add_post("/v1/chat/completions", self._chat, name="chat")
         # Cancelled when its reader is gone, as vLLM's are.
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await self._runner.setup()
@@ -142,6 +151,7 @@ class SimVllm:
         self.headers.append(dict(request.headers))
         self._changed.set()
         name = request.match_info.route.name or ""
+        self.called[name] += 1
         fault = self.faults.take(name)
         match fault and fault.trouble:
             case Trouble.LIMITED:
@@ -184,12 +194,36 @@ class SimVllm:
             return _error(404, f"The model `{body['model']}` does not exist.")
         if self._context is not None and len(body["prompt"]) + body["max_tokens"] > self._context:
             return _error(400, "The prompt is too long.")
-        sampling = Sampling(body["max_tokens"], body["temperature"], body["top_p"], body["min_tokens"])
-        self.asked.append(Asked(tuple(body["prompt"]), request.headers.get("X-Session-ID", ""), sampling))
+        return await self._answer(request, body["prompt"], _sampling(body, body["max_tokens"]))
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        if self.sees is None:
+            return _error(404, "Not Found")
+        if body["model"] not in self.models:
+            return _error(404, f"The model `{body['model']}` does not exist.")
+        chat = chat_of(body["messages"])
+        if len(chat.images) > self.sees:
+            few = f"At most {self.sees} image(s) may be provided in one prompt."
+            return _error(400, few if self.sees else f"{body['model']} is not a multimodal model")
+        prompt = await chat.prompt(self.tokenizer)
+        tokens = len(prompt) + IMAGE_TOKENS * len(chat.images)
+        if self._context is not None and tokens >= self._context:
+            return _error(400, f"Input length ({tokens}) exceeds model's maximum context length ({self._context}).")
+        return await self._answer(request, prompt, _sampling(body, body["max_completion_tokens"]), chat)
+
+    async def _answer(
+        self, request: web.Request, prompt: list[int], sampling: Sampling, chat: Chat | None = None
+    ) -> web.StreamResponse:
+        self.asked.append(Asked(tuple(prompt), request.headers.get("X-Session-ID", ""), sampling, chat))
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
+        asked = Request(str(len(self.asked)), prompt, sampling, chat.images if chat else ())
         async with self._counted():
-            await self._write(request, response, Request(str(len(self.asked)), body["prompt"], sampling))
+            if chat:
+                role = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}
+                await _send(response, {"object": "chat.completion.chunk", "choices": [role]})
+            await self._write(request, response, asked, _said if chat else _completed)
         return response
 
     @asynccontextmanager
@@ -205,7 +239,7 @@ class SimVllm:
             self.running -= 1
             self._changed.set()
 
-    async def _write(self, request: web.Request, response: web.StreamResponse, asked: Request) -> None:
+    async def _write(self, request: web.Request, response: web.StreamResponse, asked: Request, event: "_Event") -> None:
         script = self.script(asked)
         breaks, how = self._breaks.popleft() if self._breaks else (None, None)
         written = 0
@@ -213,7 +247,7 @@ class SimVllm:
             if number == breaks:
                 break
             await self._clock.sleep(script.gap if number else script.first)
-            await _send(response, _choice(text, [ord(character) for character in text] or [TEXTLESS]))
+            await _send(response, event(text, [ord(character) for character in text] or [TEXTLESS], None))
             written += len(text) or 1
         match how:
             case Break.RESET:
@@ -225,13 +259,14 @@ class SimVllm:
                 await _send(response, {"error": {"message": "EngineCore died.", "type": "x", "code": 500}})
             case None:
                 whole = len(script.tokens) <= asked.sampling.max_tokens
-                await _send(response, _choice("", [END] if whole else [], "stop" if whole else "length"))
+                await _send(response, event("", [END] if whole else [], "stop" if whole else "length"))
                 await _send(response, self._usage(asked, written + whole))
         await response.write(b"data: [DONE]\n\n")
 
     def _usage(self, asked: Request, written: int) -> dict[str, Any]:
-        usage: dict[str, Any] = {"prompt_tokens": len(asked.prompt), "completion_tokens": written, "total_tokens": 0}
-        last: dict[str, Any] = {"object": "text_completion", "choices": [], "usage": usage}
+        read = len(asked.prompt) + IMAGE_TOKENS * len(asked.images)
+        usage: dict[str, Any] = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+        last: dict[str, Any] = {"choices": [], "usage": usage}
         if self._tells:
             usage["prompt_tokens_details"] = {"cached_tokens": 0}
             last["metrics"] = {"queue_time_ms": 1.0, "time_to_first_token_ms": 2.0}
@@ -246,9 +281,22 @@ def _error(status: int, message: str) -> web.Response:
     return web.json_response({"error": {"message": message, "type": "Error", "code": status}}, status=status)
 
 
-def _choice(text: str, tokens: list[int], finish: str | None = None) -> dict[str, Any]:
+_Event = Callable[[str, list[int], str | None], Mapping[str, Any]]
+"""What is sent of an answer: its text, its tokens, and how it has ended."""
+
+
+def _completed(text: str, tokens: list[int], finish: str | None) -> Mapping[str, Any]:
     choice = {"index": 0, "text": text, "finish_reason": finish, "token_ids": tokens}
     return {"object": "text_completion", "choices": [choice]}
+
+
+def _said(text: str, tokens: list[int], finish: str | None) -> Mapping[str, Any]:
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish, "token_ids": tokens}
+    return {"object": "chat.completion.chunk", "choices": [choice]}
+
+
+def _sampling(body: Mapping[str, Any], most: int) -> Sampling:
+    return Sampling(most, body["temperature"], body["top_p"], body["min_tokens"])
 
 
 async def _send(response: web.StreamResponse, event: Mapping[str, Any]) -> None:

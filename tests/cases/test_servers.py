@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from pydantic import SecretStr
 
 from clawdbot import words
@@ -21,12 +23,19 @@ from clawdbot.observed import unobserved
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.engine import CharacterTokenizer, Script
 from clawdbot.testing.serving import Break, SimVllm
-from clawdbot.testing.telegram import SimTelegram
+from clawdbot.testing.telegram import Sent, SimTelegram
 from clawdbot_discord import DiscordAdapter, DiscordSettings
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
 
 WORDS = ["A ", "heron ", "is ", "a ", "bird."]
 ANSWER = "".join(WORDS)
+
+
+def bird() -> bytes:
+    """A picture."""
+    out = BytesIO()
+    Image.new("RGB", (40, 30), "red").save(out, "PNG")
+    return out.getvalue()
 
 
 def said(request: Request) -> Script:
@@ -41,6 +50,8 @@ class Platform:
     adapter: Adapter
     person: int
     say: Callable[[str], object]
+    show: Callable[[str, bytes], object]
+    """Asks about a picture, which is called bird.png."""
     screen: Callable[[], list[str]]
     """The texts of the bot's messages there."""
     until: Callable[[Callable[[], bool]], Awaitable[object]]
@@ -58,6 +69,7 @@ async def discord() -> AsyncIterator[Platform]:
             DiscordAdapter(given),
             sim.user.id,
             lambda text: sim.say(place, text),
+            lambda text, data: sim.say(place, text, files={"bird.png": data}),
             lambda: [post.now.text for post in sim.answers(place)],
             lambda condition: sim.until(condition, 20),
             sim.online,
@@ -72,6 +84,7 @@ async def telegram() -> AsyncIterator[Platform]:
             TelegramAdapter(TelegramSettings(token=SecretStr(sim.token), base_url=sim.url)),
             7,
             lambda text: sim.say(7, text, user=7),
+            lambda text, data: sim.send(7, Sent("document", "bird.png", "image/png", data), caption=text),
             lambda: [answer.look.text for answer in sim.answers(7)],
             lambda condition: sim.until(condition, 20),
             sim.online,
@@ -133,3 +146,26 @@ async def test_without_any_server_questions_are_kept_until_one_is_back(on: On, t
         await platform.until(lambda: platform.screen() == [words.RESTARTING])
         await sim.start()
         await platform.until(lambda: platform.screen() == [ANSWER])
+
+
+@pytest.mark.parametrize("on", [discord, telegram], ids=lambda on: on.__name__)
+async def test_a_picture_is_seen_by_the_server(on: On, tmp_path: Path) -> None:
+    async with SimVllm(said, sees=1) as sim, on() as platform, serving(tmp_path, platform, sim):
+        platform.show("What is that?", bird())
+        await platform.until(lambda: platform.screen() == [ANSWER])
+
+    chat = sim.asked[-1].chat
+    assert chat is not None
+    assert [picture.size for picture in chat.images] == [(40, 30)]
+    assert chat.turns[-1].text == "[image: bird.png]\n\nWhat is that?"
+
+
+@pytest.mark.parametrize("on", [discord, telegram], ids=lambda on: on.__name__)
+async def test_a_picture_that_the_server_does_not_take_is_told(on: On, tmp_path: Path) -> None:
+    """As when it was started anew with another model; the conversation goes on."""
+    async with SimVllm(said, sees=1) as sim, on() as platform, serving(tmp_path, platform, sim):
+        sim.sees = 0
+        platform.show("What is that?", bird())
+        await platform.until(lambda: platform.screen() == [words.PICTURES_REFUSED.format(names="bird.png")])
+        platform.say("What is a heron?")
+        await platform.until(lambda: platform.screen()[1:] == [ANSWER])

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -11,7 +11,7 @@ from clawdbot.clock import SystemClock
 from clawdbot.engine.protocol import Engine, Request
 from clawdbot.engine.remote.opening import Remote, open_remote
 from clawdbot.engine.remote.waits import Waits
-from clawdbot.testing.engine import CharacterTokenizer, Script, ScriptedEngine
+from clawdbot.testing.engine import INFO, CharacterTokenizer, Script, ScriptedEngine
 from clawdbot.testing.engine_contract import CHECKS, Check, Harness
 from clawdbot.testing.serving import SimVllm
 
@@ -49,12 +49,12 @@ class Served:
 
 @asynccontextmanager
 async def scripted() -> AsyncIterator[Scripted]:
-    yield Scripted(ScriptedEngine(said, SystemClock()))
+    yield Scripted(ScriptedEngine(said, SystemClock(), replace(INFO, images=2)))
 
 
 @asynccontextmanager
 async def remote() -> AsyncIterator[Served]:
-    async with SimVllm(said) as sim:
+    async with SimVllm(said, sees=2) as sim:
         wanted = Remote((sim.url,), "", "", 0, step_budget=512, cache_tokens=0, interval=5.0, waits=Waits(), key=None)
         async with open_remote(wanted, SystemClock(), lambda name: CharacterTokenizer()) as engine:
             yield Served(engine, sim)

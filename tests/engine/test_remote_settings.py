@@ -60,3 +60,14 @@ def test_a_key_in_the_file_is_refused_without_being_repeated(tmp_path: Path, val
         read(tmp_path, f'{REMOTE}endpoints = ["{URL}"]\napi_key = {value}')
 
     assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(("more", "images"), [("", "ask"), ("images = 0", 0), ("images = 4", 4)])
+def test_how_many_pictures_there_may_be_is_asked_or_set(tmp_path: Path, more: str, images: object) -> None:
+    assert read(tmp_path, f'{REMOTE}endpoints = ["{URL}"]\n{more}').engine.remote.images == images
+
+
+@pytest.mark.parametrize("value", ["-1", '"many"', "true", "1.5"])
+def test_any_other_number_of_pictures_is_refused_by_name(tmp_path: Path, value: str) -> None:
+    with pytest.raises(ConfigError, match=r'engine\.remote\.images = .*: it must be "ask", or a whole number'):
+        read(tmp_path, f'{REMOTE}endpoints = ["{URL}"]\nimages = {value}')

@@ -10,7 +10,7 @@ from pathlib import Path
 from clawdbot.app import App, open_app, serve
 from clawdbot.clock import Clock
 from clawdbot.config import Allowed, AnswerSettings, Persona, SessionSettings, Settings, StoreSettings
-from clawdbot.engine.protocol import Chunk, EngineInfo, Opening, Request, Role, Usage
+from clawdbot.engine.protocol import Chunk, EngineInfo, Opening, Request, Role, Said, Usage
 from clawdbot.errors import PromptTooLong
 from clawdbot.testing.engine import INFO
 from clawdbot.testing.rig import MemoryPlatform
@@ -55,6 +55,10 @@ class Overheard:
     async def pieces(self, roles: Sequence[Role], images: int = 0) -> list[list[int]]:
         """See `Tokenizer.pieces`."""
         return await self._voice.tokenizer.pieces(roles, images)
+
+    async def disarmed(self, turns: Sequence[Said]) -> list[Said]:
+        """See `Tokenizer.disarmed`."""
+        return await self._voice.tokenizer.disarmed(turns)
 
 
 class Echo:

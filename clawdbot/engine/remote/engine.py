@@ -8,8 +8,13 @@ from dataclasses import dataclass
 
 from clawdbot.clock import Clock, first_of
 from clawdbot.engine.protocol import Chunk, EngineInfo, Finish, Request, Tokenizer, Usage
+from clawdbot.engine.remote import calls
+from clawdbot.engine.remote.calls import Call
+from clawdbot.engine.remote.deltas import Delta, Spent
+from clawdbot.engine.remote.faults import Blame, Fault
 from clawdbot.engine.remote.pool import Pool
-from clawdbot.engine.remote.server import Blame, Delta, Fault, Server, Spent
+from clawdbot.engine.remote.refusals import refusal
+from clawdbot.engine.remote.server import Server
 from clawdbot.errors import EngineDead, GenerationFailed, PromptTooLong
 
 log = logging.getLogger(__name__)
@@ -62,14 +67,14 @@ class RemoteEngine:
         room = self._info.context - len(request.prompt)
         if room < 1:
             raise PromptTooLong(len(request.prompt), self._info.context - 1)
+        call = await self._call(request, min(request.sampling.max_tokens, room))
         tried: list[int] = []
         while True:
             number = await self._choose(request.conversation, tried)
             arriving = Arriving(self._clock, len(request.prompt))
             try:
-                answer = self._servers[number].stream(self._model, request, min(request.sampling.max_tokens, room))
                 async with self._occupied(number):
-                    async with aclosing(answer) as deltas:
+                    async with aclosing(self._servers[number].stream(call)) as deltas:
                         async for delta in deltas:
                             if (chunk := arriving.take(delta)) is not None:
                                 yield chunk
@@ -77,11 +82,20 @@ class RemoteEngine:
             except Fault as fault:
                 self._note(number, fault)
                 tried.append(number)
+                if request.images and fault.blame is Blame.REQUEST:
+                    raise refusal(str(fault)) from fault
                 # Once more than there are: a connection may have been closed just when it was used again.
                 if arriving.begun or fault.blame is Blame.REQUEST or len(tried) > len(self._servers):
                     raise GenerationFailed(f"{self._servers[number].url} did not finish an answer: {fault}") from fault
             else:
                 return
+
+    async def _call(self, request: Request, most: int) -> Call:
+        """What every server that is tried is sent."""
+        if not request.images:
+            return calls.written(self._model, request, most)
+        turns = await self._tokenizer.disarmed(request.turns)
+        return await asyncio.to_thread(calls.shown, self._model, request, turns, most, self._tokenizer.opening.text)
 
     async def died(self) -> None:
         """Return when no server is left."""

@@ -10,9 +10,11 @@ from clawdbot.clock import Clock
 from clawdbot.engine.fingerprint import SAMPLE
 from clawdbot.engine.pretrained import load_tokenizer
 from clawdbot.engine.protocol import EngineInfo, Request, Sampling, Tokenizer
+from clawdbot.engine.remote import calls
 from clawdbot.engine.remote.engine import RemoteEngine
+from clawdbot.engine.remote.faults import Fault
 from clawdbot.engine.remote.pool import Pool
-from clawdbot.engine.remote.server import Card, Fault, Server
+from clawdbot.engine.remote.server import Card, Server
 from clawdbot.engine.remote.waits import Waits
 from clawdbot.errors import EngineUnavailable
 from clawdbot.threads import run_apart
@@ -21,6 +23,8 @@ log = logging.getLogger(__name__)
 
 PROBE = Request("probe", [1, 2, 3], Sampling(1, temperature=0.0))
 """One token shows that it writes, and returns ids."""
+MANY = 999
+"""How many pictures a prompt may have where one is taken: vLLM's own bound. A server with less of it says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class Remote:
     """Seconds between two checks of each server."""
     waits: Waits
     key: str | None
+    images: int | None = None
+    """How many pictures a prompt may have; None asks the servers."""
 
 
 @asynccontextmanager
@@ -83,7 +89,9 @@ async def _engine(
             f"{server.url} tokenizes otherwise than the tokenizer here does.",
             f'Set [engine.remote] tokenizer to the model that is served there ("{card.root or card.name}").',
         )
-    info = await _info([servers[number] for number in pool.up], cards, remote)
+    up = [servers[number] for number in pool.up]
+    images = await _images(up, card.name) if remote.images is None else remote.images
+    info = await _info(up, cards, remote, images)
     return RemoteEngine(servers, pool, card.name, tokenizer=tokenizer, info=info, clock=clock, interval=remote.interval)
 
 
@@ -109,7 +117,7 @@ async def _try(server: Server, model: str) -> Card | Fault:
     """What a server says about the model, after it has written a token of it; or why it cannot be used."""
     try:
         card = await server.check(model)
-        async with aclosing(server.stream(card.name, PROBE, 1)) as deltas:
+        async with aclosing(server.stream(calls.written(card.name, PROBE, 1))) as deltas:
             spent = [delta.spent async for delta in deltas if delta.spent]
     except Fault as fault:
         return fault
@@ -122,7 +130,17 @@ async def _try(server: Server, model: str) -> Card | Fault:
     return card
 
 
-async def _info(servers: Sequence[Server], cards: Sequence[Card], remote: Remote) -> EngineInfo:
+async def _images(servers: Sequence[Server], model: str) -> int:
+    """How many pictures a prompt may have, by the first server that lets itself be tried; all have the same model."""
+    for server in servers:
+        try:
+            return MANY if await server.sees(model) else 0
+        except Fault as fault:
+            log.warning("%s: whether it takes pictures does not show: %s", server.url, fault)
+    return 0
+
+
+async def _info(servers: Sequence[Server], cards: Sequence[Card], remote: Remote, images: int) -> EngineInfo:
     context = remote.context or min(card.context for card in cards)
     if not context:
         raise EngineUnavailable(
@@ -141,4 +159,5 @@ async def _info(servers: Sequence[Server], cards: Sequence[Card], remote: Remote
         long_prefill=None,
         cache_tokens=remote.cache_tokens or sum(one.cache_tokens for one in facts),
         cache_block=max(one.cache_block for one in facts),
+        images=images,
     )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr
 
@@ -22,7 +22,14 @@ def _address(value: Any) -> Any:
     return value
 
 
+def _images(value: Any) -> Any:
+    if value != "ask" and not (type(value) is int and value >= 0):
+        raise ValueError('it must be "ask", or a whole number from 0 on.')
+    return value
+
+
 Address = Annotated[str, BeforeValidator(_address)]
+Images = Annotated[int | Literal["ask"], BeforeValidator(_images)]
 
 
 class RemoteSettings(Section):
@@ -40,6 +47,8 @@ class RemoteSettings(Section):
     """The servers' ``max_num_batched_tokens``, which they do not tell: a prompt beyond it is a long one."""
     cache_tokens: int = Field(0, ge=0)
     """How much all their prefix caches hold; 0 asks them."""
+    images: Images = "ask"
+    """How many pictures one question may have; "ask" tries the servers with one, at the start."""
     connect_timeout: float = Field(5.0, gt=0)
     first_token_timeout: float = Field(120.0, gt=0)
     """From the request to the first token, the server's own queue included."""

@@ -18,7 +18,8 @@ def servers(remote: RemoteSettings) -> Sequence[Check]:
 async def server(about: str, url: str, remote: RemoteSettings) -> Finding:
     """Whether the server at ``url`` could answer now."""
     try:
-        from clawdbot.engine.remote.server import Fault, Server
+        from clawdbot.engine.remote.faults import Fault
+        from clawdbot.engine.remote.server import Server
     except ImportError as error:
         return fail(about, f"The library for it cannot be imported ({error}).", "Install `clawdbot[remote]`.")
     asked = Server(url, remote.key, remote.waits)
