@@ -1,6 +1,6 @@
 """Who may talk to the bot, and who is an admin. Pure; the default is nobody."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 from clawdbot.chat import Conversation, Person
@@ -55,10 +55,17 @@ class Access:
         """Whether the settings say that the number ``person`` is an admin's."""
         return person in self._on(platform).admins
 
-    def decide(self, person: Person, where: Conversation, ruling: Ruling | None = None) -> Reason:
+    def lists_chat(self, platform: str, chat: int) -> bool:
+        """Whether the settings let those who are in ``chat`` talk there."""
+        return chat in self._on(platform).chats
+
+    def decide(
+        self, person: Person, where: Conversation, ruling: Ruling | None = None, former: Collection[int] = ()
+    ) -> Reason:
         """Whether a message of ``person`` in ``where`` is answered, and why; ``ruling`` is what was said about them.
 
-        Admins are settled by the settings alone, so that no admin can lock another one out.
+        Admins are settled by the settings alone, so that no admin can lock another one out. ``former``: the numbers
+        that the chat had before, which the settings may still name.
         """
         on = self._on(where.platform)
         if person.owner:
@@ -73,15 +80,15 @@ class Access:
             return Reason.GRANTED
         if where.private:
             return Reason.PAIRED if ruling is Ruling.PAIRED else Reason.STRANGER
-        return _in_company(on, person, where)
+        return _in_company(on, person, where, former)
 
     def _on(self, platform: str) -> Allowed:
         return self._allowed.get(platform, NOBODY)
 
 
-def _in_company(on: Allowed, person: Person, where: Conversation) -> Reason:
+def _in_company(on: Allowed, person: Person, where: Conversation, former: Collection[int]) -> Reason:
     """What the place itself, or a role that somebody has in it, allows."""
-    if where.chat in on.chats:
+    if not on.chats.isdisjoint((where.chat, *former)):
         return Reason.CHAT
     if where.guild and where.guild in on.guilds:
         return Reason.GUILD

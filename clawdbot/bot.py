@@ -242,14 +242,12 @@ class Bot:
     async def _move(self, event: Migrated) -> None:
         """Let the conversations of a chat go on where it is now; an answer under way finds its way there by itself."""
         old, new = event.conversation, event.to
+        await self._gate.follow(old, new)
         await self._arrivals.rest()  # what was said before is to be in the store, or it would stay behind
         for ticket in self._sessions.at(old.place):
             ticket.place = new.place
         await self._store.move(old, new)
         await self._commands.move(old.place, new.place)
-        log.warning(
-            "the %s chat %d is %d now: settings that name it have to be changed", old.platform, old.chat, new.chat
-        )
 
 
 def _taken_in() -> Awaitable[None]:

@@ -32,6 +32,8 @@ class Gate:
         self._clock = clock
         self._rulings: dict[tuple[str, int], Ruling] = {}
         """What the book holds; by platform and person."""
+        self._former: dict[tuple[str, int], frozenset[int]] = {}
+        """By platform and chat, the numbers that it had before."""
         self._noted: set[tuple[Entry, float]] = set()
         """What the audit has of these since when, so that it is not asked about every message."""
         self._counting: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
@@ -41,6 +43,8 @@ class Gate:
     async def open(self) -> None:
         """Take up what was ruled in earlier runs; until then the settings alone count. Raises `StoreError`."""
         self._rulings = await self._book.rulings()
+        for platform, chat, now in await self._book.moved():
+            self._follow(platform, chat, now)
 
     def adopt(self, access: Access, quota: Quota) -> None:
         """Decide by other settings from now on; what was ruled while the bot ran holds."""
@@ -50,7 +54,13 @@ class Gate:
 
     def decide(self, person: Person, where: Conversation) -> Reason:
         """Whether ``person`` may talk in ``where``, and why."""
-        return self._access.decide(person, where, self._rulings.get((where.platform, person.id)))
+        ruling, former = self._rulings.get((where.platform, person.id)), self._former.get((where.platform, where.chat))
+        return self._access.decide(person, where, ruling, former or ())
+
+    async def follow(self, old: Conversation, new: Conversation) -> None:
+        """Let what the settings say of the chat ``old`` hold for ``new``, which it has become. Raises `StoreError`."""
+        self._follow(old.platform, old.chat, new.chat)
+        await self._book.move(old.platform, old.chat, new.chat)
 
     def is_admin(self, platform: str, person: Person) -> bool:
         """Whether ``person`` may use admin commands there."""
@@ -131,6 +141,14 @@ class Gate:
     async def last(self, limit: int) -> list[Entry]:
         """The last decisions, the latest first."""
         return await self._book.last(limit)
+
+    def _follow(self, platform: str, chat: int, now: int) -> None:
+        known, before = (self._former.get((platform, number), frozenset()) for number in (now, chat))
+        if chat in known:  # Telegram says it twice
+            return
+        self._former[platform, now] = known | before | {chat}
+        if self._access.lists_chat(platform, chat) and not self._access.lists_chat(platform, now):
+            log.warning("the %s chat %d is %d now: write that in [access.%s] chats", platform, chat, now, platform)
 
     async def _note_once(self, entry: Entry, since: float) -> None:
         if (entry, since) in self._noted:

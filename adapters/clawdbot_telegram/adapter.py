@@ -31,7 +31,7 @@ from clawdbot_telegram.reply import TelegramReply
 from clawdbot_telegram.settings import HOW_TO_GET_A_TOKEN, TelegramSettings
 from clawdbot_telegram.translate import seconds
 from clawdbot_telegram.transport import Transport
-from clawdbot_telegram.updates import KINDS, STOPPED, understood
+from clawdbot_telegram.updates import KINDS, STOPPED, migrated, understood
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,9 @@ class TelegramAdapter:
         """How updates come in, while the bot is connected."""
         self._errands = Errands(self._clock)
         self._closed = Closed()
-        self._moves = Moves()
+        self._moves = Moves(self._moved)
+        self._receive: Receive | None = None
+        """Who hears what happens, while it runs."""
         self._pastes = Pastes(settings.paste_from)
         self._draft_mode = DraftMode(settings)
         self._albums = Albums()
@@ -66,6 +68,7 @@ class TelegramAdapter:
     async def run(self, receive: Receive) -> None:
         hush()
         token = self._settings.read_token()
+        self._receive = receive
         inbox = Inbox(lambda update, received_at: self._take(update, received_at, receive))
         poll = PollRequest(inbox, self._clock, **self._transport(connections=4))
         calls = Transport(**self._transport(self._settings.connections))
@@ -98,6 +101,11 @@ class TelegramAdapter:
             settings.caption_limit,
             self._draft_mode,
         )
+
+    def _moved(self, old: int, new: int) -> None:
+        """A call has found that a group has another number."""
+        if self._receive is not None:
+            self._receive(migrated(old, new), self._reply(Place(new)))
 
     def _connected(self) -> Bot:
         if self._bot is None:

@@ -73,7 +73,7 @@ class Calls:
 
     def follow(self, chat: int) -> None:
         """Call ``chat`` from now on: it is what the group has become."""
-        self._moves.note(self._asked.chat, chat)
+        self._moves.find(self._asked.chat, chat)
 
     async def typing(self) -> None:
         """Show "typing" for about 5 s."""

@@ -123,7 +123,12 @@ def _migrated(message: Message) -> tuple[chat.Migrated, Place] | None:
     if old is None:
         return None
     place = Place(message.migrate_to_chat_id or message.chat.id)
-    return chat.Migrated(_conversation(Place(old)), _conversation(place)), place
+    return migrated(old, place.chat), place
+
+
+def migrated(old: int, new: int) -> chat.Migrated:
+    """The group ``old`` has become the supergroup ``new``."""
+    return chat.Migrated(_conversation(Place(old)), _conversation(Place(new)))
 
 
 def _stopped(stopped: dict[str, Any]) -> tuple[chat.Pressed, Place]:

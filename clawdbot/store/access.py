@@ -13,6 +13,9 @@ _RULE = """
 INSERT INTO ruling (platform, person, ruling) VALUES (?, ?, ?)
 ON CONFLICT (platform, person) DO UPDATE SET ruling = excluded.ruling
 """
+_MOVE = """
+INSERT INTO moved (platform, chat, now) VALUES (?, ?, ?) ON CONFLICT (platform, chat) DO UPDATE SET now = excluded.now
+"""
 _COLUMNS = "at, platform, person, conversation, decision, reason, maker"
 _NOTE = f"INSERT INTO audit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _NOTE_ONCE = f"""
@@ -85,6 +88,15 @@ class AccessBook:
     async def rule(self, ruling: Ruling, entry: Entry) -> None:
         """Keep what was ruled about the person of ``entry``, and the entry."""
         await self._database.transaction(lambda connection: self._rule(connection, ruling, entry))
+
+    async def moved(self) -> list[tuple[str, int, int]]:
+        """The chats that have another number now: platform, the number before, the one after."""
+        rows = await self._database.read("SELECT platform, chat, now FROM moved")
+        return [(row["platform"], row["chat"], row["now"]) for row in rows]
+
+    async def move(self, platform: str, chat: int, now: int) -> None:
+        """Keep that ``chat`` has the number ``now``; again changes nothing."""
+        await self._database.write(_MOVE, platform, chat, now)
 
     async def open_code(self, digest: bytes, seconds: float, entry: Entry) -> None:
         """Keep that the maker of ``entry`` made a code that is good for ``seconds``; those that were not used go."""

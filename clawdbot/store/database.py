@@ -33,6 +33,7 @@ STEPS = (
     "waits.sql",
     "tokenizers.sql",
     "remembered.sql",
+    "moved.sql",
 )
 
 _FAULTS = {

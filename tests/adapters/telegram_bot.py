@@ -1,7 +1,7 @@
 """A whole bot on a simulated Telegram: everything is real but the model, the platform and its people."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -21,16 +21,22 @@ class TelegramBot:
     """A bot that may run more than once: that is a restart on the same database, and people 1 and 2 may talk to it."""
 
     def __init__(
-        self, sim: SimTelegram, folder: Path, script: Callable[[Request], Script] = echo, *, max_messages: int = 8
+        self,
+        sim: SimTelegram,
+        folder: Path,
+        script: Callable[[Request], Script] = echo,
+        *,
+        max_messages: int = 8,
+        chats: Collection[int] = (),
     ) -> None:
-        """``script`` makes the answers, and may be changed meanwhile."""
+        """``script`` makes the answers, and may be changed meanwhile; whoever is in one of ``chats`` may talk there."""
         self.sim = sim
         self.script = script
         self.requests: list[Request] = []
         """All that the model was asked, in every run."""
         self._settings = Settings(
             answers=AnswerSettings(system_prompt="", max_messages=max_messages),
-            access={"telegram": Allowed(users=frozenset({1, 2}))},
+            access={"telegram": Allowed(users=frozenset({1, 2}), chats=frozenset(chats))},
             store=StoreSettings(path=folder / "clawdbot.sqlite3"),
         )
 

@@ -121,3 +121,54 @@ async def test_an_answer_that_a_crash_cut_short_is_marked_and_goes_on_there(sim:
         await app.sessions.idle()
 
     assert [shown.text for shown in sim.answers(NEW)] == ["One four."]
+
+
+EVE = 5
+"""May talk in the group and nowhere else, since she is in it."""
+
+
+async def test_who_might_talk_in_the_group_may_talk_in_the_supergroup(
+    sim: SimTelegram, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The settings have the old number. The owner is told the new one, at every start until it is written there."""
+    bot = TelegramBot(sim, tmp_path, slowly("Yes."), chats={OLD})
+    advice = f"the telegram chat {OLD} is {NEW} now: write that in [access.telegram] chats"
+    for run in range(2):
+        caplog.clear()
+        async with bot.running() as app:
+            if not run:
+                sim.migrate(OLD, NEW)
+            sim.say(NEW, f"@{sim.bot.username} May I?", user=EVE)
+            await sim.until(lambda run=run: len(sim.answers(NEW)) > run)
+            await app.sessions.idle()
+        assert caplog.messages.count(advice) == 1
+    assert [shown.text for shown in sim.answers(NEW)] == ["Yes.", "Yes."]
+
+
+async def test_a_move_that_nobody_told_of_is_found_by_a_call(sim: SimTelegram, tmp_path: Path) -> None:
+    """Telegram keeps updates for a day: after a longer time the first call to the old number is what tells it."""
+    bot = TelegramBot(sim, tmp_path, slowly("One ", "two ", "three."), chats={OLD})
+    async with bot.running():
+        ask(sim)
+        await shown(sim, "One")
+    sim.migrate(OLD, NEW, told=False)
+    async with bot.running() as app:
+        await sim.until(lambda: bool(sim.answers(NEW)))
+        await app.sessions.idle()
+        sim.say(NEW, f"@{sim.bot.username} May I?", user=EVE)
+        await sim.until(lambda: len(sim.answers(NEW)) > 1)
+        await app.sessions.idle()
+
+    assert sim.answers(NEW)[-1].text == "One two three."
+
+
+async def test_another_group_gains_nothing_by_it(sim: SimTelegram, tmp_path: Path) -> None:
+    bot = TelegramBot(sim, tmp_path, slowly("Yes."), chats={OLD})
+    sim.group(-6)
+    async with bot.running() as app:
+        sim.migrate(-6, -1006)
+        sim.say(-1006, f"@{sim.bot.username} May I?", user=EVE)
+        await sim.until(lambda: bool(sim.answers(-1006)))
+        await app.sessions.idle()
+
+    assert bot.requests == []

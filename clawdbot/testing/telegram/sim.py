@@ -168,18 +168,19 @@ class SimTelegram:
             self._world.post(made, self._world.user(abs(chat)), Look(self.clock.now(), ""))
         return chat
 
-    def migrate(self, chat: int, to: int) -> None:
+    def migrate(self, chat: int, to: int, *, told: bool = True) -> None:
         """Let a group become the supergroup ``to``: another chat for the API, whose messages count anew from one.
 
-        The bot is told in both.
+        The bot is told in both, unless that was so long ago that Telegram has given up.
         """
         old = self._world.chat(chat)
         old.moved_to = self.group(to, old.title)
         new = self._world.chats[to] = replace(self._world.chat(to), kind=Kind.SUPERGROUP)
         user = self._world.user(abs(chat))
-        for place, told in ((old, {"migrate_to_chat_id": to}), (new, {"migrate_from_chat_id": chat})):
+        for place, says in ((old, {"migrate_to_chat_id": to}), (new, {"migrate_from_chat_id": chat})):
             shown = self._world.post(place, user, Look(self.clock.now(), ""))
-            self._updates.push("message", shown.json() | told)
+            if told:
+                self._updates.push("message", shown.json() | says)
 
     def open_topic(self, chat: int, user: int) -> int:
         """Open a topic in a forum; its id."""
