@@ -32,6 +32,9 @@ class Laborious:
     chat_template = "a role, then what it says"
     added_tokens_decoder: Mapping[int, object] = MappingProxyType({})
 
+    def get_vocab(self) -> dict[str, int]:
+        return {chr(code): code for code in range(128)}
+
     def encode(self, text: str, **options: bool) -> list[int]:
         end = time.thread_time() + MOST
         while time.thread_time() < end:

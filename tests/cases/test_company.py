@@ -155,7 +155,7 @@ async def test_what_somebody_replies_to_is_context(rig: NewRig) -> None:
         bot.platform.say("True?", private=False, quoted=Quoted("Eve", "Herons swim."))
         await bot.idle()
         await bot.stop()
-    bot.execute("UPDATE reply SET model = 'another'")
+    bot.execute("UPDATE reply SET tokenizer = 'another'")
     async with bot.running():
         await said(bot, "Why?")
 
@@ -170,7 +170,7 @@ async def test_a_long_quotation_is_read_the_same_after_a_restart(rig: NewRig) ->
         await bot.idle()
         await bot.stop()
     (asked,) = questions(bot)
-    bot.execute("UPDATE reply SET model = 'another'")
+    bot.execute("UPDATE reply SET tokenizer = 'another'")
     async with bot.running():
         await said(bot, "So?")
 
