@@ -220,6 +220,8 @@ async def test_connections_are_kept_warm() -> None:
     async with serving(keep_warm=0.01) as (sim, _):
         await sim.until(lambda: len(sim.calls_of("GET gateway")) >= 4)
 
+    assert {call.status for call in sim.calls_of("GET gateway")} == {200}
+
 
 async def test_an_outage_of_warm_connections_is_told_twice(caplog: pytest.LogCaptureFixture) -> None:
     """When it begins and when it is over; in between it would fill the log and say nothing new."""

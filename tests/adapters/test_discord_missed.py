@@ -87,7 +87,10 @@ async def test_a_call_that_went_wrong_is_made_again(clock: ManualClock, trouble:
         await sim.until(lambda: len(sim.calls_of("GET messages")) == 1)
         while len(sim.calls_of("GET messages")) < 2:
             await clock.advance(1.0)
-        await ears.question()
+        message, _ = await ears.question()
+
+    assert message.text == "are you there?"
+    assert [call.status for call in sim.calls_of("GET messages")][-1] == 200
 
 
 async def test_a_channel_that_cannot_be_read_does_not_keep_the_others_waiting() -> None:
@@ -123,8 +126,9 @@ async def test_what_was_asked_in_private_while_the_bot_was_away_is_answered(tmp_
         sim.gateway.forget()
         sim.say(chat, "are you there?")
         async with bot.running():
-            await sim.until(lambda: len(sim.answers(chat)) == 2)
-            await sim.until(lambda: sim.answers(chat)[1].text == "You said: are you there?")
+            await sim.until(lambda: len(sim.answers(chat)) == 2 and not sim.answers(chat)[1].now.growing)
+
+    assert [post.text for post in sim.answers(chat)] == ["You said: hi", "You said: are you there?"]
 
 
 async def test_what_was_answered_before_a_crash_is_not_answered_again(tmp_path: Path) -> None:

@@ -85,7 +85,10 @@ async def test_a_refused_first_handshake_is_tried_again_with_a_new_client(clock:
         await service.check_other()
         await service.until(lambda: sim.gateway.connected)
         sim.say(sim.channel, "hi")
-        await service.ears.question()
+        message, _ = await service.ears.question()
+
+    assert message.text == "hi"
+    assert (sim.gateway.refusals, sim.gateway.identified) == (0, 1)
 
 
 async def test_tries_come_later_and_later(clock: ManualClock) -> None:

@@ -69,6 +69,7 @@ async def test_a_deleted_channel_ends_the_answer(scene: Scene) -> None:
     scene.sim.channel.gone = True
     await scene.stopped()
     scene.check_aborted()
+    assert [call.status for call in scene.sim.calls if call.status >= 400] == [404]
 
 
 @pytest.mark.parametrize("code", [50001, 50013])
@@ -86,3 +87,4 @@ async def test_a_channel_where_the_bot_may_write_again_is_answered(scene: Scene)
     scene.bot.script = lambda _: Script(["Yes."])
     scene.sim.say(scene.sim.channel, "Are you back?")
     await scene.sim.until(lambda: scene.answers[-1].text == "Yes.")
+    assert len(scene.answers) == 2

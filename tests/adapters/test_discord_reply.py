@@ -219,9 +219,11 @@ async def test_another_channel_is_not_held_up_by_a_full_one(scene: Scene) -> Non
     post = await scene.reply.send(GROWING, "part-0")
     for number in range(5):
         await post.edit(Frame(f"A heron {number}", State.STREAMING))
-    other = scene.adapter.reply(f"{scene.sim.add_channel('birds').id}:0")
-    elsewhere = await other.send(GROWING, "part-0")
+    birds = scene.sim.add_channel("birds")
+    elsewhere = await scene.adapter.reply(f"{birds.id}:0").send(GROWING, "part-0")
     await elsewhere.edit(DONE)
+    assert [shown.text for shown in scene.sim.answers(birds)] == [DONE.text]
+    assert {call.status for call in scene.sim.calls_of("PATCH message")} == {200}
 
 
 async def test_a_refusal_for_the_whole_bot_says_so(scene: Scene) -> None:

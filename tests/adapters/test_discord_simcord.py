@@ -175,7 +175,9 @@ async def test_somebody_else_cannot(stage: Stage) -> None:
 async def test_an_admin_can(stage: Stage) -> None:
     await stage.ask()
     await stage.admin.click(stage.answer, label="Stop")
-    await stage.until(lambda: stage.controls == ["Regenerate"])
+    await stage.until(lambda: stage.controls != ["Stop"])
+    assert stage.controls == ["Regenerate"]
+    assert stage.answer.content == "A heron\n\n*(stopped)*"
 
 
 async def test_an_interrupted_answer_shows_continue(stage: Stage) -> None:

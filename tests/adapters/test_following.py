@@ -209,6 +209,8 @@ async def test_regenerate_puts_another_answer_in_the_place_of_the_first(stage: S
         platform.press("regenerate")
         await platform.until(lambda: platform.shows("Answer 3 to hi"))
 
+    assert len(stage.bot.requests) == 3
+
 
 @both
 async def test_another_answer_can_be_stopped_before_its_first_word(stage: Stage, name: str) -> None:
@@ -239,6 +241,8 @@ async def test_the_answer_follows_an_edited_question(stage: Stage, name: str) ->
         platform.edit(said, "hello")
         await platform.until(lambda: platform.shows("Answer 2 to hello"))
 
+    assert [question(request.prompt) for request in stage.bot.requests] == ["hallo", "hello"]
+
 
 @both
 async def test_commands_write_anew_and_forget(stage: Stage, name: str) -> None:
@@ -254,6 +258,8 @@ async def test_commands_write_anew_and_forget(stage: Stage, name: str) -> None:
         await platform.until(lambda: words.UNDONE in platform.texts())
         platform.say("/retry")
         await platform.until(lambda: words.NOTHING_TO_RETRY in platform.texts())
+
+    assert [question(request.prompt) for request in stage.bot.requests] == ["hi", "hi"]
 
 
 @pytest.mark.parametrize("place", [0, 1])

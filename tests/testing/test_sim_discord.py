@@ -481,6 +481,7 @@ async def test_an_invalid_session_is_followed_by_a_new_one() -> None:
     async with SimDiscord() as sim, online(sim, client):
         sim.gateway.invalidate()
         await sim.until(lambda: sim.gateway.identified == 2)
+        assert sim.gateway.resumed == 0
 
 
 async def test_a_forgotten_session_cannot_be_resumed() -> None:
