@@ -32,7 +32,7 @@ def bot(sim: SimTelegram, tmp_path: Path) -> TelegramBot:
     return TelegramBot(sim, tmp_path, slowly("One ", "two ", "three."))
 
 
-def slowly(*tokens: str, gap: float = 0.7) -> Callable[[Request], Script]:
+def slowly(*tokens: str, gap: float = 0.3) -> Callable[[Request], Script]:
     def script(request: Request) -> Script:
         return Script(tokens, gap=gap)
 

@@ -244,15 +244,15 @@ async def test_it_goes_on_otherwise(rig: NewRig, sessions: SessionSettings, idle
 
 
 async def test_a_conversation_is_not_idle_while_something_is_answered(rig: NewRig) -> None:
-    """However long that takes: the second question comes after an hour of the first one's answer."""
+    """However long that takes: the third question comes when the second one's answer has gone on for longer."""
     bot = rig(
-        lambda request: Script(["Done."], first=7200.0 if question(request.prompt) == "Ada: Two" else 0.0),
-        sessions=HOURLY,
+        lambda request: Script(["Done."], first=720.0 if question(request.prompt) == "Ada: Two" else 0.0),
+        sessions=SessionSettings(idle_reset=0.1),
     )
     async with bot.running():
         await said(bot, "One")
         bot.platform.say("Two", private=False)
-        await bot.advance(3700.0)
+        await bot.advance(370.0)
         await said(bot, "Three")
 
     assert questions(bot) == ["Ada: One", "Ada: Two", "Ada: Three"]

@@ -149,6 +149,7 @@ async def test_without_any_server_questions_are_kept_until_one_is_back(on: On, t
 
     assert len([asked for asked in sim.asked if asked.session]) == 1
 
+
 @pytest.mark.parametrize("on", [discord, telegram], ids=lambda on: on.__name__)
 async def test_a_picture_is_seen_by_the_server(on: On, tmp_path: Path) -> None:
     async with SimVllm(said, sees=1) as sim, on() as platform, serving(tmp_path, platform, sim):
