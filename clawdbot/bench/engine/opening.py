@@ -1,8 +1,8 @@
 """The engine that a bench measures: a model by name, or a shape without weights."""
 
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,14 +36,20 @@ async def opened(
 async def started(
     model: str | ShapeName, device: str, args: Mapping[str, Any], profile: Profile
 ) -> AsyncIterator[VllmEngine]:
-    """The engine for ``model`` with these arguments.
+    """The engine for ``model`` with these arguments. Raises `EngineUnavailable`."""
+    with located(model) as (path, loading):
+        async with open_vllm(path, device, {**args, **loading}, profile) as engine:
+            yield engine
+
+
+@contextmanager
+def located(model: str | ShapeName) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The folder of ``model``, or its name on the hub, and the engine's arguments for how it is loaded.
 
     A shape's folder lies among temporary files until the end of the block. Raises `EngineUnavailable`.
     """
-    async with AsyncExitStack() as stack:
-        if isinstance(model, ShapeName):
-            above = stack.enter_context(TemporaryDirectory(prefix="clawdbot-bench-"))
-            path, args = str(write(SHAPES[model], Path(above, model))), {**args, **DUMMY}
-        else:
-            path = models.resolve(model, Lines(sys.stderr))
-        yield await stack.enter_async_context(open_vllm(path, device, args, profile))
+    if isinstance(model, ShapeName):
+        with TemporaryDirectory(prefix="clawdbot-bench-") as above:
+            yield str(write(SHAPES[model], Path(above, model))), DUMMY
+    else:
+        yield models.resolve(model, Lines(sys.stderr)), {}

@@ -9,12 +9,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from clawdbot.bench.engine.hearing import Heard, hear
+from clawdbot.bench.engine.opening import located
 from clawdbot.bench.engine.overhead import ANSWERS, question
 from clawdbot.bench.engine.policies import Machine, Policy, start
+from clawdbot.bench.engine.shapes import ShapeName
 from clawdbot.clock import Clock
-from clawdbot.engine import arguments, models, pretrained
+from clawdbot.engine import arguments, pretrained
 from clawdbot.engine.arguments import Profile
-from clawdbot.engine.progress import Progress
 from clawdbot.engine.protocol import Engine, Request, Sampling
 from clawdbot.engine.remote.opening import Remote, open_remote
 from clawdbot.engine.remote.waits import Waits
@@ -69,7 +70,7 @@ async def _ask(engine: Engine, clock: Clock, number: int) -> float | None:
 
 @asynccontextmanager
 async def both(
-    model: str, machine: Machine, profile: Profile, clock: Clock, progress: Progress
+    model: str | ShapeName, machine: Machine, profile: Profile, clock: Clock
 ) -> AsyncIterator[tuple[Engine, Engine]]:
     """The engine in this process, and the one on a server of its own, with the same settings.
 
@@ -78,10 +79,10 @@ async def both(
     wanted = start(Policy.FIRST_TOKEN_FIRST, machine, profile)
     share = {"gpu_memory_utilization": GPU_SHARE} if machine.has_gpu else {}
     async with AsyncExitStack() as stack:
-        path = models.resolve(model, progress)
+        path, loading = stack.enter_context(located(model))
         limit = pretrained.context_of(path)
         args = arguments.complete(
-            {**wanted.args, **share}, on_cpu=not machine.has_gpu, limit=limit, profile=wanted.profile
+            {**wanted.args, **loading, **share}, on_cpu=not machine.has_gpu, limit=limit, profile=wanted.profile
         )
         server = await stack.enter_async_context(vllm_serve(path, args))
         away = Remote((server.url,), "", path, 0, args["max_num_batched_tokens"], 0, INTERVAL, Waits(), None)
