@@ -65,16 +65,20 @@ def delivery(
     chats: Annotated[int, typer.Option(min=1, help="Chats in which a question is asked at about the same time.")] = 8,
     rounds: Annotated[int, typer.Option(min=1, help="How often that is repeated, in fresh chats.")] = 2,
     platform: Annotated[Platforms, typer.Option(help="Where; both: not in groups.")] = Platforms.BOTH,
+    drafts: Annotated[
+        bool, typer.Option("--drafts", help="On Telegram also with answers that grow as drafts.")
+    ] = False,
     seed: SeedOption = 1,
     json: JsonOption = None,
 ) -> None:
     """What people see, and when, of answers written by a script, on the simulated platforms."""
     from clawdbot.bench.delivery import comparison
 
+    names: tuple[Platform, ...] = (*platform.names, "telegram-drafts") if drafts else platform.names
     started_at = datetime.now(UTC)
     trace = draw(chats=chats, rounds=rounds, spread=SPREAD, tokens=tokens, first=FIRST, rate=rate, seed=seed)
     found: dict[str, object] = {}
-    for name in platform.names:
+    for name in names:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             compared = runner.run(comparison.compare(name, trace, rtt=rtt / 1000))
         _show(name, compared)

@@ -1,22 +1,24 @@
 """The simulated platforms as a bench needs them: places where people ask, and a record of what they saw."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from math import inf
+from typing import Any, Literal, Protocol
 
 from clawdbot.bench.measures import Look, Seen, letters
 from clawdbot.testing.discord import Post, SimDiscord
+from clawdbot.testing.telegram import DRAFT_LIFE, Draft, Shown, SimTelegram, Verdict
 from clawdbot.testing.telegram import Look as TelegramLook
-from clawdbot.testing.telegram import Shown, SimTelegram, Verdict
 from clawdbot.words import REST
 
-Platform = Literal["discord", "telegram", "telegram-groups"]
-"""Where people ask: in channels of a guild, in private chats, in groups."""
+Platform = Literal["discord", "telegram", "telegram-groups", "telegram-drafts"]
+"""Where people ask: in channels of a guild, in private chats, in groups, in private chats where answers are drafts."""
 
 SENDS = ("POST message", "sendMessage", "sendPhoto", "sendDocument")
-SHOWING = (*SENDS, "PATCH message", "POST typing", "editMessageText", "editMessageCaption", "sendChatAction")
+EDITS = ("PATCH message", "editMessageText", "editMessageCaption")
+SHOWING = (*SENDS, *EDITS, "sendMessageDraft", "POST typing", "sendChatAction")
 """The calls by which a bot shows something, as the simulators name them."""
 
 
@@ -25,8 +27,8 @@ class Address:
     """How a bot reaches the platform, and whose questions it has to answer."""
 
     token: str
-    options: Mapping[str, str]
-    """The keys of the adapter's table that lead to the simulator."""
+    options: Mapping[str, Any]
+    """The keys of the adapter's table, which lead to the simulator and say how answers grow there."""
     people: frozenset[int]
 
 
@@ -112,10 +114,11 @@ class DiscordScene:
 
 
 class TelegramScene:
-    """A private chat for each question, or a group in which the bot is mentioned."""
+    """A private chat for each question, or a group in which the bot is mentioned; ``drafts``: answers grow as such."""
 
-    def __init__(self, sim: SimTelegram, places: int, *, groups: bool = False) -> None:
+    def __init__(self, sim: SimTelegram, places: int, *, groups: bool = False, drafts: bool = False) -> None:
         self.sim = sim
+        self._drafts = drafts
         self._people = range(1001, 1001 + places)
         self.places = [sim.group(-person) if groups else person for person in self._people]
         self._mention = f"@{sim.bot.username} " if groups else ""
@@ -123,15 +126,17 @@ class TelegramScene:
 
     @property
     def address(self) -> Address:
-        return Address(self.sim.token, {"base_url": self.sim.url}, frozenset(self._people))
+        options = {"base_url": self.sim.url, "drafts": self._drafts}
+        return Address(self.sim.token, options, frozenset(self._people))
 
     def ask(self, number: int, text: str) -> None:
         self._questions[number] = self.sim.say(self.places[number], f"{self._mention}{text}", user=self._people[number])
 
     def seen(self, number: int) -> Seen:
-        answers = self.sim.answers(self.places[number])
-        parts = tuple(tuple(Look(one.at, _told(one)) for one in shown.looks) for shown in answers)
-        return Seen(self._questions[number].at, parts, self.sim.clock.now())
+        place, now = self.places[number], self.sim.clock.now()
+        messages = [[Look(one.at, _told(one)) for one in shown.looks] for shown in self.sim.answers(place)]
+        drafts = [look for draft in self.sim.drafts(place) for look in _lived(draft, now)]
+        return Seen(self._questions[number].at, with_drafts(messages, drafts), now)
 
     def tally(self) -> Tally:
         calls = [call for call in self.sim.calls if call.method in SHOWING]
@@ -140,6 +145,28 @@ class TelegramScene:
             refused=sum(call.verdict is Verdict.LIMITED for call in self.sim.calls),
             ambiguous_sends=sum(call.code == 0 and call.method in SENDS for call in calls),
         )
+
+
+def with_drafts(messages: Sequence[Sequence[Look]], drafts: Sequence[Look]) -> tuple[tuple[Look, ...], ...]:
+    """The looks of each message, with those of the drafts that it was before it was posted.
+
+    A draft that is no message yet is one more part.
+    """
+    parts: list[tuple[Look, ...]] = []
+    begun = -inf
+    for looks in messages:
+        posted = looks[0].at
+        parts.append((*(draft for draft in drafts if begun <= draft.at < posted), *looks))
+        begun = posted
+    growing = tuple(draft for draft in drafts if draft.at >= begun)
+    return (*parts, growing) if any(look.text for look in growing) else tuple(parts)
+
+
+def _lived(draft: Draft, now: float) -> Iterator[Look]:
+    """What the draft showed, and that it was gone where nothing took its place."""
+    yield Look(draft.at, draft.text)
+    if draft.ended_at is None and not draft.shown(now):
+        yield Look(draft.at + DRAFT_LIFE, "")
 
 
 def _told(look: TelegramLook) -> str:
@@ -159,7 +186,7 @@ async def open_scene(platform: Platform, *, places: int, rtt: float) -> AsyncIte
         async with SimDiscord(rtt=rtt) as discord:
             yield DiscordScene(discord, places)
     else:
-        groups = platform == "telegram-groups"
+        groups, drafts = platform == "telegram-groups", platform == "telegram-drafts"
         # A bot that is to answer when it is mentioned has its privacy mode off.
         async with SimTelegram(rtt=rtt, privacy=not groups) as telegram:
-            yield TelegramScene(telegram, places, groups=groups)
+            yield TelegramScene(telegram, places, groups=groups, drafts=drafts)

@@ -5,9 +5,10 @@ from clawdbot.testing.telegram.harness import TelegramHarness
 from clawdbot.testing.telegram.rules import Allowance
 from clawdbot.testing.telegram.server import Call, Verdict
 from clawdbot.testing.telegram.sim import SimTelegram
-from clawdbot.testing.telegram.world import Button, Chat, Draft, Entity, Kind, Look, Shown, User
+from clawdbot.testing.telegram.world import DRAFT_LIFE, Button, Chat, Draft, Entity, Kind, Look, Shown, User
 
 __all__ = [
+    "DRAFT_LIFE",
     "Allowance",
     "Button",
     "Call",

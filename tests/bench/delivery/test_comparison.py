@@ -8,7 +8,7 @@ KEYS = {"to_engine", "added_first_visible", "staleness", "freeze", "finish_lag",
 COUNTS = {"calls", "refused", "lost", "duplicated", "ambiguous_sends"}
 
 
-@pytest.mark.parametrize("platform", ["discord", "telegram", "telegram-groups"])
+@pytest.mark.parametrize("platform", ["discord", "telegram", "telegram-groups", "telegram-drafts"])
 async def test_both_bots_show_every_answer_whole_and_once(platform: Platform) -> None:
     """The whole bot and the minimal one, over real HTTP and WebSocket, against a platform in another process."""
     trace = draw(chats=2, rounds=1, spread=0.2, tokens=60, first=0.1, rate=100.0, seed=3)
