@@ -25,6 +25,12 @@ class Happened:
     before: Look
     after: Look
     groups: Groups
+    quota: int
+    """How much one person may ask in an hour; 0: without end."""
+    hour: int
+    """In which it happened, since the epoch."""
+    crashed: bool
+    """Whether the bot was killed in it and started again."""
     bystander: Delivery | None
     """A question of somebody else's, whose answer was being written meanwhile."""
     refused: dict[int, str]
@@ -38,8 +44,10 @@ class Happened:
             yield "somebody else's conversation was changed", rows
         if ids := list(self._foreign_screens()):
             yield "somebody else's answer was changed", ids
-        if self.bystander and not self._removed(self.bystander) and not _is_whole(self.bystander):
+        if self.bystander and not self._removed(self.bystander) and not self._is_served(self.bystander):
             yield "a bystander has no answer", self.bystander.reply.screen.frames
+        if greedy := [one for one, count in self.after.asked.items() if one[0] != ADMIN and count > self.quota > 0]:
+            yield "somebody had more than their share", greedy
         for one in self.deliveries:
             if isinstance(one.event, Message) and not one.again:
                 yield from self._answered_otherwise(one, one.event)
@@ -108,6 +116,24 @@ class Happened:
         in_company = event.conversation.chat == OPEN and not event.conversation.private
         return by.id in (ADA, BOB) or ruling == "allowed" or in_company
 
+    def _may_be_silent(self, said: Message) -> bool:
+        """Whether nothing has to stand below a message that was let in.
+
+        Who has had their share is told so once an hour. What is no question is not kept: a bot that is killed before
+        it has said something about it says nothing any more.
+        """
+        kept = any(row.message == said.id for row in self.after.replies.values())
+        return self._has_had_their_share(said.author.id) or (self.crashed and not kept)
+
+    def _has_had_their_share(self, person: int) -> bool:
+        return person != ADMIN and 0 < self.quota <= self.after.asked[person, self.hour]
+
+    def _is_served(self, asked: Delivery) -> bool:
+        """Whether the answer stands there as it was written to its end, or as far as it came before a crash."""
+        frames = asked.reply.screen.frames
+        whole = (State.FINAL, State.INTERRUPTED) if self.crashed else (State.FINAL,)
+        return (bool(frames) and frames[-1].state in whole) or self._has_had_their_share(BOB)
+
     def _removed(self, bystander: Delivery) -> bool:
         removals = [one.event for one in self.deliveries if isinstance(one.event, Deleted)]
         return any(event.message_id == bystander.reply.ref for event in removals)
@@ -118,7 +144,7 @@ class Happened:
         if not self.admitted(said.author, said):
             if count and self.refused.setdefault(said.author.id, said.id) != said.id:
                 yield "a stranger was told more than one refusal", one.reply.screen.texts
-        elif count > 1 or (len(self.deliveries) == 1 and count == 0):
+        elif count > 1 or (len(self.deliveries) == 1 and count == 0 and not self._may_be_silent(said)):
             yield "it was answered otherwise than once", count, one.reply.screen.texts
 
 
@@ -130,9 +156,3 @@ def _speaks_of(event: Message, row: Row) -> bool:
     if called(event.text) == "deny" and admin:
         return row.author == number(argument(event.text))
     return row.conversation == event.conversation.key and (row.author == event.author.id or admin)
-
-
-def _is_whole(asked: Delivery) -> bool:
-    """Whether the answer stands there as it was written to its end."""
-    frames = asked.reply.screen.frames
-    return bool(frames) and frames[-1].state is State.FINAL

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clawdbot.chat import Frame
+from clawdbot.quota import HOUR
 from clawdbot.testing.rig import MemoryPlatform
 
 OTHERS = {
@@ -18,6 +20,9 @@ OTHERS = {
     "ruling": "SELECT person, person, ruling FROM ruling",
 }
 """Tables beside that of replies: the key of a row first, then whose it is."""
+ASKED = """
+SELECT author, received_at FROM reply WHERE state <> 'failed' UNION ALL SELECT person, at FROM revision
+"""
 
 
 class Row(NamedTuple):
@@ -47,6 +52,8 @@ class Look:
     """The rows of `OTHERS`."""
     screens: dict[str, tuple[Frame, ...]]
     """What stands below each message, by its id."""
+    asked: Counter[tuple[int, int]]
+    """How much each person has asked in each hour since the epoch, answers that were asked for anew included."""
 
     @property
     def unfinished(self) -> list[object]:
@@ -67,7 +74,9 @@ def look(database: Path, platform: MemoryPlatform) -> Look:
         others: dict[str, Rows] = {
             table: {key: tuple(rest) for key, *rest in store.execute(query)} for table, query in OTHERS.items()
         }
-    return Look(replies, posts, others, {id: tuple(one.screen.frames) for id, one in platform.replies.items()})
+        asked = Counter((person, int(at // HOUR)) for person, at in store.execute(ASKED))
+    screens = {id: tuple(one.screen.frames) for id, one in platform.replies.items()}
+    return Look(replies, posts, others, screens, asked)
 
 
 def _grows(frame: Frame) -> bool:

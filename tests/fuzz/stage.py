@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from clawdbot.app import App, open_app, serve
+from clawdbot.chat import Event
 from clawdbot.clock import Clock
-from clawdbot.config import Allowed, AnswerSettings, Persona, SessionSettings, Settings, StoreSettings
+from clawdbot.config import Allowed, AnswerSettings, Persona, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Chunk, EngineInfo, Opening, Request, Role, Said, Usage
 from clawdbot.errors import PromptTooLong
 from clawdbot.testing.engine import INFO
+from clawdbot.testing.memory import MemoryReply
 from clawdbot.testing.rig import MemoryPlatform
 from clawdbot.testing.virtual_time import Player, VirtualClock, VirtualLoop
 
@@ -102,24 +104,69 @@ class Echo:
 class Stage:
     """The bot at work, and the platform on which people talk to it."""
 
-    def __init__(self, clock: VirtualClock, engine: Echo, platform: MemoryPlatform, database: Path) -> None:
+    def __init__(self, clock: VirtualClock, engine: Echo, platform: MemoryPlatform, settings: Settings) -> None:
         self.clock = clock
         self.engine = engine
         self.platform = platform
-        self.database = database
+        self.database = settings.store.path
         self.app: App | None = None
+        self._settings = settings
+        self._life: asyncio.Task[None] | None = None
+        self._told: list[tuple[Event, MemoryReply, asyncio.Future[None]]] = []
+        """What was delivered since the last rest, and whether the bot has taken it in."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop), "virtual time needs its own loop"
         self._player = Player(clock, loop, self._flush)
+
+    async def start(self) -> None:
+        """Start the bot, on the database of its last life if there was one; returns when it listens."""
+        self._life = life = asyncio.create_task(self._live())
+        online = asyncio.create_task(self.platform.online.wait())
+        await asyncio.wait((life, online), return_when=asyncio.FIRST_COMPLETED)
+        online.cancel()
+        if life.done():
+            life.result()
+
+    def tell(self, event: Event, reply: MemoryReply) -> None:
+        """Deliver an event."""
+        self._told.append((event, reply, asyncio.ensure_future(self.platform.tell(event, reply))))
+
+    async def crash(self) -> None:
+        """Kill the bot and start it again; what it had not confirmed is delivered again, as platforms do."""
+        await self.kill()
+        left = [(event, reply) for event, reply, taken in self._told if not _is_confirmed(taken)]
+        self._told.clear()
+        await self.start()
+        for event, reply in left:
+            self.tell(event, reply)
+
+    async def kill(self) -> None:
+        """End it at this moment."""
+        assert self._life is not None, "it does not run"
+        self._life.cancel()
+        await asyncio.wait((self._life,))
 
     async def rest(self) -> None:
         """Let as much time pass as it takes until the bot has nothing to do."""
         assert self.app is not None
         await self._player.play(self.app.sessions.idle())
+        self._told.clear()
 
     async def wait(self, seconds: float) -> None:
         """Let so much time pass."""
         await self._player.play(self.clock.sleep(seconds))
+
+    async def _live(self) -> None:
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[Echo]:
+            yield self.engine
+
+        async with open_app(self._settings, opened, self.clock, lambda fact: None) as app:
+            self.app = app
+            try:
+                await serve(app, {"memory": self.platform}, self.clock, asyncio.Event(), 0.0)
+            finally:
+                self.app = None
 
     async def _flush(self) -> None:
         if self.app is not None:
@@ -129,8 +176,12 @@ class Stage:
         await asyncio.to_thread(int)
 
 
+def _is_confirmed(taken: asyncio.Future[None]) -> bool:
+    return taken.done() and not taken.cancelled() and taken.exception() is None
+
+
 @asynccontextmanager
-async def staged(folder: Path, voice: Voice, sessions: SessionSettings) -> AsyncIterator[Stage]:
+async def staged(folder: Path, voice: Voice, sessions: SessionSettings, quota: Quota) -> AsyncIterator[Stage]:
     """A bot with its database in ``folder``; leaving the block ends it. Needs a `VirtualLoop`."""
     # One thread for all that is done elsewhere: so it can be told when all of it is done.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
@@ -139,33 +190,17 @@ async def staged(folder: Path, voice: Voice, sessions: SessionSettings) -> Async
     settings = Settings(
         answers=AnswerSettings(system_prompt=""),
         sessions=sessions,
+        quota=quota,
         personas={"tutor": Persona(system_prompt="Teach.")},
         access={
             "memory": Allowed(users=frozenset({ADA, BOB}), admins=frozenset({ADMIN}), chats=frozenset({OPEN})),
         },
         store=StoreSettings(path=folder / "clawdbot.sqlite3"),
     )
-    stage = Stage(clock, engine, platform, settings.store.path)
-    life = asyncio.create_task(_live(stage, settings))
-    online = asyncio.create_task(platform.online.wait())
-    await asyncio.wait((life, online), return_when=asyncio.FIRST_COMPLETED)
+    stage = Stage(clock, engine, platform, settings)
+    await stage.start()
     try:
         yield stage
     finally:
-        for task in (online, life):
-            task.cancel()
-        await asyncio.wait((online, life))
+        await stage.kill()
         voice.close()
-
-
-async def _live(stage: Stage, settings: Settings) -> None:
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Echo]:
-        yield stage.engine
-
-    async with open_app(settings, opened, stage.clock, lambda fact: None) as app:
-        stage.app = app
-        try:
-            await serve(app, {"memory": stage.platform}, stage.clock, asyncio.Event(), 0.0)
-        finally:
-            stage.app = None

@@ -13,8 +13,9 @@ from random import seed as seed_all
 
 import pytest
 
-from clawdbot.config import SessionSettings
+from clawdbot.config import Quota, SessionSettings
 from clawdbot.engine.protocol import Role
+from clawdbot.quota import HOUR
 from clawdbot.testing.virtual_time import VirtualLoop
 
 from . import texts
@@ -28,6 +29,14 @@ from .voices import TEMPLATES, Voice, plain_voice, voice
 
 BYSTANDING = 0.3
 """How often Bob's answer is being written when it happens."""
+CRASHING = 0.15
+"""How often the bot is killed while it deals with it."""
+MOMENTS = (0.0, 0.0, 0.01, 0.2, 0.4, 1.0, 2.0, 4.0)
+"""Seconds after it at which that happens; 0: within a few turns of the loop, before the store has anything of it."""
+TURNS = 4
+PASSING = 0.05
+"""How often an hour passes before it, and everybody may ask anew."""
+QUOTAS = (Quota(), Quota(messages_per_hour=5))
 FAMILIES = tuple(TEMPLATES)
 SETTINGS = tuple(
     SessionSettings(groups=groups, busy=busy)
@@ -56,10 +65,10 @@ def play(folder: Path, number: int, heard: Voice) -> None:
 
 
 async def _play(folder: Path, number: int, heard: Voice) -> list[object]:
-    settings = SETTINGS[number % len(SETTINGS)]
+    settings, quota = SETTINGS[number % len(SETTINGS)], QUOTAS[number // 2 % len(QUOTAS)]
     harm: list[object] = []
-    async with staged(folder, heard, settings) as stage:
-        company = Company(stage, Random(f"fuzz {number}"), settings)
+    async with staged(folder, heard, settings, quota) as stage:
+        company = Company(stage, Random(f"fuzz {number}"), settings, quota)
         for count in range(SLICE):
             harm += [(f"slice {number}, input {count}", *found) for found in await company.act()]
         harm += [
@@ -73,10 +82,11 @@ async def _play(folder: Path, number: int, heard: Voice) -> list[object]:
 class Company:
     """People who do one thing after the other to one bot."""
 
-    def __init__(self, stage: Stage, random: Random, settings: SessionSettings) -> None:
+    def __init__(self, stage: Stage, random: Random, settings: SessionSettings, quota: Quota) -> None:
         self._stage = stage
         self._random = random
         self._settings = settings
+        self._quota = quota
         self._scene = Scene(random, stage.platform, stage.clock)
         self._refused: dict[int, str] = {}
 
@@ -84,22 +94,37 @@ class Company:
         """Let somebody do something; what is wrong when it is over."""
         stage, errors = self._stage, Errors()
         with errors.heard():
+            if self._random.random() < PASSING:
+                await stage.wait(HOUR)
             bystander = await self._bystander() if self._random.random() < BYSTANDING else None
             before = look(stage.database, stage.platform)
             what, deliveries = draw(self._scene)
             for one in deliveries:
-                stage.platform.tell(one.event, one.reply)
+                stage.tell(one.event, one.reply)
+            if crashed := self._random.random() < CRASHING:
+                await self._crash()
             await stage.rest()
         after = look(stage.database, stage.platform)
         self._scene.past += [one for one in deliveries if not one.again]
-        happened = Happened(deliveries, before, after, self._settings.groups, bystander, self._refused)
+        limit, hour = self._quota.messages_per_hour, int(stage.clock.wall() // HOUR)
+        happened = Happened(
+            deliveries, before, after, self._settings.groups, limit, hour, crashed, bystander, self._refused
+        )
         harm = [*happened.harm(), *(("an error", text) for text in errors.found)]
         return [(what, *one, [repr(each.event)[:600] for each in deliveries[:3]]) for one in harm]
+
+    async def _crash(self) -> None:
+        if moment := self._random.choice(MOMENTS):
+            await self._stage.wait(moment)
+        else:
+            for _ in range(self._random.randrange(TURNS)):
+                await asyncio.sleep(0)
+        await self._stage.crash()
 
     async def _bystander(self) -> Delivery:
         """Bob has asked something and his answer is being written."""
         asked = self._scene.message(BOB, texts.said(self._random), self._random.choice((0, GROUP)))
-        self._stage.platform.tell(asked.event, asked.reply)
+        self._stage.tell(asked.event, asked.reply)
         await self._stage.wait(1.0)
         return asked
 
