@@ -102,6 +102,7 @@ async def test_a_server_tells_about_itself(servers: list[Served]) -> None:
     assert info.version.startswith("vLLM 0.")
     assert info.cache_tokens > 2 * 4096
     assert info.cache_block == ARGS["block_size"]
+    assert info.images == 0, "it sees nothing, and says so when it is shown something"
 
 
 async def test_when_a_server_dies_in_mid_answer_nothing_is_lost(tmp_path: Path, servers: list[Served]) -> None:
