@@ -17,7 +17,15 @@ from clawdbot.delivery.live import LiveReply
 from clawdbot.draft import Draft, DraftJournal
 from clawdbot.engine.admission import Place, Standing
 from clawdbot.engine.protocol import Chunk, Engine, Request, Said
-from clawdbot.errors import EngineDead, GenerationFailed, PicturesRefused, PromptTooLong, StoreError, Unreadable
+from clawdbot.errors import (
+    EngineDead,
+    EngineDown,
+    GenerationFailed,
+    PicturesRefused,
+    PromptTooLong,
+    StoreError,
+    Unreadable,
+)
 from clawdbot.latency import WIDEST_FOOTER
 from clawdbot.models import Model
 from clawdbot.notices import key_of
@@ -128,23 +136,23 @@ class Answering:
         try:
             if ahead := self._sessions.ahead(asked.ticket):
                 live.wait(_in_line(Standing(ahead - 1, None)))  # the first of them is not in line, it is answered
-                host = self._models.of(asked.ticket.conversation).host
-                if host.ready and not asked.message.files:
+                model = self._models.of(asked.ticket.conversation)
+                if model.host.ready and not asked.message.files:
                     # What is too long for any prompt need not wait to be told so.
-                    style = self._styles.of(asked.ticket.conversation)
+                    style = self._styles.of(asked.ticket.conversation, model.name)
                     with suppress(EngineDead):  # the next one tells it when the turn has come
-                        await style.compose(await host.engine(), [], await _text_of(asked.message))
+                        await style.compose(await model.host.engine(), [], await _text_of(asked.message))
             asked = await self._in_turn(asked, live, spot)
             live.wait("")
             await self._write(draft, asked, live)
-        except (PromptTooLong, PicturesRefused, Unreadable) as error:
+        except (PromptTooLong, PicturesRefused, Unreadable, EngineDown) as error:
             if draft.text:  # what was begun leaves no room to go on
                 draft.fail()
                 return
             if asked.message.files:  # nobody asks again what they say: a retry loads them anew
                 await keep(self._store.attach(asked.number, [replace(file, text=None) for file in asked.message.files]))
             # Behind the last wait: whoever stops it in there gets no sentence as an answer.
-            draft.text = _sentence(error, asked.message)
+            draft.text = _sentence(error, asked.message, draft.model)
             draft.failure = State.FAILED
 
     async def _in_turn(self, asked: Asked, live: LiveReply, spot: Spot) -> Asked:
@@ -169,17 +177,21 @@ class Answering:
 
     async def _write(self, draft: Draft, asked: Asked, live: LiveReply) -> None:
         """Let the engine write the answer into ``draft`` and onto the screen."""
-        model = self._models.of(asked.ticket.conversation)
+        conversation = asked.ticket.conversation
         engine: Engine | None = None
         # Twice: a question that finds its engine dead or dying is not to blame, one that kills two perhaps is.
         for tries_left in (1, 0):
+            model = self._models.of(conversation)
+            draft.model = model.name
             live.wait(words.RESTARTING if engine is not None else _UNTIL[model.host.phase])
-            engine = await model.host.engine(instead_of=engine)
+            model, engine = await self._models.engine(conversation, instead_of=engine)
+            draft.model = model.name
             live.wait("")
             if asked.pictures:  # it may be another model than the one that was known when they came
                 self._reading.check(asked.message)
             try:
-                await self._ask(model, engine, draft, asked, live)
+                with model.host.needed():
+                    await self._ask(model, engine, draft, asked, live)
             except EngineDead:
                 log.warning("the engine died during an answer")
                 if tries_left and not draft.grown:
@@ -205,7 +217,7 @@ class Answering:
         self, model: Model, engine: Engine, draft: Draft, asked: Asked, live: LiveReply, *, remembering: bool = True
     ) -> None:
         message, conversation = asked.message, asked.message.conversation.key
-        style = self._styles.of(conversation)
+        style = self._styles.of(conversation, model.name)
         begun, whose = await _tokens_of(draft.begun, engine), engine.tokenizer.fingerprint
         history = await self._store.history(conversation, whose, before=asked.number) if remembering else []
         made = await style.compose(engine, history, await _text_of(message), message.files, len(asked.pictures))
@@ -256,11 +268,17 @@ async def _text_of(message: Message) -> str:
     return await asyncio.to_thread(turn_text, message) if message.files else turn_text(message)
 
 
-def _sentence(error: PromptTooLong | PicturesRefused | Unreadable, message: Message) -> str:
-    """Why a question cannot be answered, for whoever asked it."""
-    if isinstance(error, Unreadable):
-        return error.said
-    return refused(message, error) if isinstance(error, PicturesRefused) else _too_long(error)
+def _sentence(error: PromptTooLong | PicturesRefused | Unreadable | EngineDown, message: Message, model: str) -> str:
+    """Why ``model`` does not answer a question, for whoever asked it."""
+    match error:
+        case PromptTooLong():
+            return _too_long(error)
+        case PicturesRefused():
+            return refused(message, error)
+        case Unreadable():
+            return error.said
+        case EngineDown():
+            return words.MODEL_DOWN.format(name=model)
 
 
 def _too_long(error: PromptTooLong) -> str:
@@ -274,6 +292,7 @@ _UNTIL = {
     Phase.LOADING: words.LOADING,
     Phase.READY: "",
     Phase.RESTARTING: words.RESTARTING,
+    Phase.DOWN: words.RESTARTING,
     Phase.ASLEEP: words.WAKING,
     Phase.WAKING: words.WAKING,
 }

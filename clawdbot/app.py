@@ -5,11 +5,12 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from clawdbot.abilities import ShowsLoad
 from clawdbot.access import Access
-from clawdbot.assembly import bot_of, capacity_of, personas_of, share, styles_of
+from clawdbot.assembly import bot_of, capacity_of, models_of, personas_of, share, styles_of
 from clawdbot.bot import Bot
 from clawdbot.cancelling import told_to_end
 from clawdbot.chat import Adapter, Receive
@@ -58,14 +59,22 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, observe: Observe) -> AsyncIterator[App]:
-    """Everything but adapters, with the engine being started in the background.
+async def open_app(
+    settings: Settings,
+    open_engine: OpenEngine,
+    clock: Clock,
+    observe: Observe,
+    others: Mapping[str, OpenEngine] = MappingProxyType({}),
+) -> AsyncIterator[App]:
+    """Everything but adapters, with the engines being started in the background.
 
-    ``observe`` is told what happens. Raises `StoreError`; what the engine's first start raises comes out
-    of the block as an exception group.
+    ``open_engine`` opens that of the default model, ``others`` those of ``settings.models``. ``observe`` is told what
+    happens. Raises `StoreError`; when no engine could be started, what the last one raised comes out of the block as an
+    exception group.
     """
     async with AsyncExitStack() as stack:
-        shared = await share(settings, open_engine, clock, observe, stack)
+        openers = {settings.engine.called: open_engine, **others}
+        shared = await share(settings, openers, clock, observe, stack)
         app = App(
             bot_of(settings, shared),
             shared.store,
@@ -78,18 +87,22 @@ async def open_app(settings: Settings, open_engine: OpenEngine, clock: Clock, ob
             shared.styles,
         )
         async with asyncio.TaskGroup() as group:
-            engine = group.create_task(app.host.run(), name="engine")
+            engines = [
+                group.create_task(app.models.keep(model), name=f"engine of {model.name}") for model in app.models
+            ]
             try:
                 yield app
             finally:
                 await app.sessions.close()  # nothing may reach for the engine or the store when they are closed
-                engine.cancel()
+                for engine in engines:
+                    engine.cancel()
 
 
 def adopt(app: App, settings: Settings) -> None:
     """Let the running ``app`` go on by ``settings``, as far as `clawdbot.reload.adoptable` lets them differ."""
     app.gate.adopt(Access(settings.access), settings.quota)
     app.styles.adopt(personas_of(settings), styles_of(settings))
+    app.models.choice.options = models_of(settings)
     app.sessions.adopt(capacity_of(settings))
 
 

@@ -1,7 +1,10 @@
 """From settings to the parts of a bot: what each of them is told, and in which order they are made."""
 
 import os
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
+from typing import TypeVar
 
 from clawdbot.access import Access
 from clawdbot.addresses import Addresses
@@ -11,12 +14,13 @@ from clawdbot.bot import Bot
 from clawdbot.choices import Choice
 from clawdbot.clock import Clock
 from clawdbot.commands import Commands
-from clawdbot.config import DEFAULT_PERSONA, EngineSettings, Persona, Settings
+from clawdbot.config import DEFAULT_PERSONA, AnswerSettings, Persona, Settings
 from clawdbot.delivery.pace import Budgets
 from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.host import EngineHost, OpenEngine
 from clawdbot.engine.protocol import Sampling
 from clawdbot.engine.reuse import Reuse
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.engine.sleeping import sleeping
 from clawdbot.gate import Gate
 from clawdbot.intake import Intake
@@ -30,26 +34,31 @@ from clawdbot.revising import Revising
 from clawdbot.sessions import Capacity, Sessions
 from clawdbot.shared import Shared
 from clawdbot.store import Store, open_store
-from clawdbot.style import Style, Styles
+from clawdbot.style import ByPersona, Style, Styles
 from clawdbot.warming import Warming
+
+T = TypeVar("T")
 
 
 async def share(
-    settings: Settings, open_engine: OpenEngine, clock: Clock, observe: Observe, stack: AsyncExitStack
+    settings: Settings, openers: Mapping[str, OpenEngine], clock: Clock, observe: Observe, stack: AsyncExitStack
 ) -> Shared:
-    """What all others share; ``stack`` closes it. Raises `StoreError`."""
+    """What all others share; ``stack`` closes it. ``openers``: by the names of `Settings.offered`.
+
+    Raises `StoreError`.
+    """
     store = await stack.enter_async_context(_store(settings, clock))
     gate = Gate(Access(settings.access), settings.quota, store.access, clock)
     personas = Choice("persona", personas_of(settings), store.choices)
-    choice = Choice("model", {settings.engine.called: ""}, store.choices)
+    choice = Choice("model", models_of(settings), store.choices)
     await gate.open()
     await personas.open()
     await choice.open()
-    styles, sessions = Styles(personas, styles_of(settings)), Sessions(capacity_of(settings), clock)
-    admission, reuse = Admission(_policy(settings), clock), Reuse()
-    warming = Warming(store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, styles=styles)
-    host = await _host(settings.engine, open_engine, warming, clock, stack)
-    models = Models(choice, [Model(settings.engine.called, host, admission, reuse, warming)])
+    ways = {name: Admission(_policy(settings, engine), clock) for name, engine in settings.offered.items()}
+    styles = Styles(personas, styles_of(settings))
+    sessions = Sessions(capacity_of(settings), clock, lambda conversation: ways[choice.of(conversation)])
+    build = partial(_model, settings, store=store, sessions=sessions, styles=styles, clock=clock, stack=stack)
+    models = Models(choice, [await build(name, openers[name], ways[name]) for name in settings.offered], clock)
     budgets = Budgets(observe)
     return Shared(
         store=store,
@@ -57,7 +66,7 @@ async def share(
         sessions=sessions,
         models=models,
         styles=styles,
-        reading=Reading(_bounds(settings), lambda: models.default.host.info, clock),
+        reading=Reading(_bounds(settings), lambda conversation: models.of(conversation).host.info, clock),
         albums=Albums(store, clock),
         addresses=Addresses(),
         budgets=budgets,
@@ -89,7 +98,12 @@ def bot_of(settings: Settings, shared: Shared) -> Bot:
 def capacity_of(settings: Settings) -> Capacity:
     """How many answers there may be."""
     chosen = settings.sessions
-    return Capacity(chosen.concurrent, chosen.waiting, chosen.queue, chosen.share, chosen.busy)
+    return Capacity(chosen.waiting, chosen.queue, chosen.share, chosen.busy)
+
+
+def models_of(settings: Settings) -> dict[str, str]:
+    """What is said about each model, the default first."""
+    return {name: engine.about for name, engine in settings.offered.items()}
 
 
 def personas_of(settings: Settings) -> dict[str, str]:
@@ -97,21 +111,24 @@ def personas_of(settings: Settings) -> dict[str, str]:
     return {DEFAULT_PERSONA: "", **{name: persona.about for name, persona in settings.personas.items()}}
 
 
-def styles_of(settings: Settings) -> dict[str, Style]:
-    """How answers are made by each persona, the default first."""
-    answers = settings.answers
-    usual = Persona(system_prompt=answers.system_prompt)
-    return {name: _style(settings, persona) for name, persona in {DEFAULT_PERSONA: usual, **settings.personas}.items()}
+def styles_of(settings: Settings) -> dict[str, ByPersona]:
+    """How answers are made by each model and each persona, the defaults first."""
+    personas: dict[str, Persona | None] = {DEFAULT_PERSONA: None, **settings.personas}
+    return {
+        model: {name: _style(settings.answers, engine, persona) for name, persona in personas.items()}
+        for model, engine in settings.offered.items()
+    }
 
 
-def _style(settings: Settings, persona: Persona) -> Style:
-    answers = settings.answers
+def _style(answers: AnswerSettings, engine: EngineSettings, persona: Persona | None) -> Style:
+    """What a persona says comes first, then what the model's table says, then what holds for all answers."""
+    own = persona or Persona(system_prompt=_first(engine.system_prompt, answers.system_prompt))
     return Style(
-        system_prompt=persona.system_prompt,
+        system_prompt=own.system_prompt,
         sampling=Sampling(
-            answers.max_tokens if persona.max_tokens is None else persona.max_tokens,
-            answers.temperature if persona.temperature is None else persona.temperature,
-            answers.top_p if persona.top_p is None else persona.top_p,
+            _first(own.max_tokens, engine.max_tokens, answers.max_tokens),
+            _first(own.temperature, engine.temperature, answers.temperature),
+            _first(own.top_p, engine.top_p, answers.top_p),
         ),
         history_share=answers.history_share,
         most_messages=answers.max_messages,
@@ -119,18 +136,44 @@ def _style(settings: Settings, persona: Persona) -> Style:
     )
 
 
-async def _host(
-    engine: EngineSettings, open_engine: OpenEngine, warming: Warming, clock: Clock, stack: AsyncExitStack
-) -> EngineHost:
-    """Keeps an engine open; with ``sleep_after`` one that may sleep, which ``stack`` closes."""
-    sleep_after = 60 * engine.sleep_after or None
+def _first(*chosen: T | None) -> T:
+    """The first of ``chosen`` that says anything; one of them does."""
+    return next(value for value in chosen if value is not None)
+
+
+async def _model(
+    settings: Settings,
+    name: str,
+    open_engine: OpenEngine,
+    admission: Admission,
+    *,
+    store: Store,
+    sessions: Sessions,
+    styles: Styles,
+    clock: Clock,
+    stack: AsyncExitStack,
+) -> Model:
+    """One model. With ``sleep_after`` its engine may sleep, and ``stack`` closes it."""
+    reuse, alone = Reuse(), len(settings.offered) == 1
+    warming = Warming(
+        name, store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, styles=styles
+    )
+    sleep_after = 60 * settings.offered[name].sleep_after or None
     if sleep_after is not None:
         open_engine = await stack.enter_async_context(sleeping(open_engine))
-    return EngineHost(warming.around(open_engine), clock, sleep_after=sleep_after)
+    host = EngineHost(
+        warming.around(open_engine),
+        clock,
+        sleep_after=sleep_after,
+        patient=alone,
+        name="the engine" if alone else f"the engine of {name}",
+    )
+    return Model(name, host, admission, reuse, warming)
 
 
-def _policy(settings: Settings) -> Policy:
-    return Policy(settings.sessions.concurrent, settings.engine.max_long_prefills, settings.sessions.patience)
+def _policy(settings: Settings, engine: EngineSettings) -> Policy:
+    concurrent = _first(engine.concurrent, settings.sessions.concurrent)
+    return Policy(concurrent, engine.max_long_prefills, settings.sessions.patience)
 
 
 def _store(settings: Settings, clock: Clock) -> AbstractAsyncContextManager[Store]:

@@ -1,5 +1,6 @@
 """Several of a kind, of which each conversation has one: personas, models."""
 
+import asyncio
 import logging
 from collections.abc import Mapping
 
@@ -24,6 +25,7 @@ class Choice:
         self._default = next(iter(options))
         self._chosen: dict[str, str] = {}
         """What the book holds, by `Conversation.key`."""
+        self._changed = asyncio.Event()
 
     async def open(self) -> None:
         """Take up what was chosen in earlier runs; until then all have the default. Raises `StoreError`."""
@@ -47,6 +49,12 @@ class Choice:
         """The name that is meant, in capitals or not; None when there is none such."""
         return next((known for known in self.options if known.casefold() == name.casefold()), None)
 
+    async def other(self, conversation: str, name: str) -> None:
+        """Return when ``conversation`` has another one than ``name``."""
+        while self.of(conversation) == name:
+            self._changed.clear()
+            await self._changed.wait()
+
     async def move(self, place: str, to: str) -> None:
         """Let the conversations of a place (`Conversation.place`) keep what they have at another one.
 
@@ -65,3 +73,4 @@ class Choice:
         else:
             await self._book.choose(conversation, self.kind, name)
             self._chosen[conversation] = name
+        self._changed.set()

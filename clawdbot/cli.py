@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, AsyncExitStack, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,13 +23,13 @@ from clawdbot.bench.options import JsonOption
 from clawdbot.bench.tune.cli import tune
 from clawdbot.chat import Adapter, Event, Reply
 from clawdbot.clock import SystemClock, first_of
-from clawdbot.config import AdapterTable, AnswerSettings, EngineSettings, Settings, StoreSettings
+from clawdbot.config import AdapterTable, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine import models, pretrained
 from clawdbot.engine.host import OpenEngine
-from clawdbot.engine.opener import opener, prepare
+from clawdbot.engine.opener import Openers, opener, prepare
 from clawdbot.engine.progress import shown
-from clawdbot.engine.remote.settings import KEY
-from clawdbot.errors import ClawdBotError, ConfigError
+from clawdbot.engine.settings import EngineSettings
+from clawdbot.errors import ClawdBotError, ConfigError, EngineDown
 from clawdbot.latency import Timing, closing_line
 from clawdbot.observed import answers, together
 from clawdbot.ops.answer_log import log_answer
@@ -100,7 +100,8 @@ def _serve(settings: Settings, adapters: Mapping[str, Adapter], load: Callable[[
     async def serve_platforms(stop: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
             asked = stack.enter_context(hangups())  # before anything is open, and until all is closed
-            opening = open_app(settings, opener(settings.engine, clock), clock, observe)
+            default, others = Openers(clock).all(settings)
+            opening = open_app(settings, default, clock, observe, others)
             app = await stack.enter_async_context(opening)
             if watch:
                 await stack.enter_async_context(watch.open(app, adapters))
@@ -141,7 +142,8 @@ def _converse(settings: Settings, once: str | None) -> None:
     settings = settings.model_copy(update={"adapters": {"console": console}, "answers": unfooted})
     adapters = plugins.build(settings, plugins.installed())
     with shown(sys.stderr) as progress:
-        prepare(settings.engine, progress)  # later there would be no place for a bar
+        for engine in settings.offered.values():
+            prepare(engine, progress)  # later there would be no place for a bar
     notes = Console(stderr=once is not None)
     clock = SystemClock()
 
@@ -149,10 +151,11 @@ def _converse(settings: Settings, once: str | None) -> None:
         notes.print(closing_line(timing), style="dim", markup=False, highlight=False)
 
     async def talk(stop: asyncio.Event) -> None:
-        async with open_app(settings, opener(settings.engine, clock), clock, answers(note)) as app:
+        default, others = Openers(clock).all(settings)
+        async with open_app(settings, default, clock, answers(note), others) as app:
             with notes.status("The model is loading …"):
                 # Or the first question would measure the loading.
-                await first_of(app.host.engine(), stop.wait())
+                await first_of(_loaded(app), stop.wait())
             if stop.is_set():
                 return
 
@@ -163,6 +166,12 @@ def _converse(settings: Settings, once: str | None) -> None:
             await serve(app, adapters, clock, stop, 0.0, receive)
 
     _run(talk)
+
+
+async def _loaded(app: App) -> None:
+    """Return when the default model is there, or known to be out of reach."""
+    with suppress(EngineDown):
+        await app.host.engine()
 
 
 @cli.command()
@@ -269,6 +278,7 @@ def _logged(settings: Settings, level: Level) -> AbstractContextManager[None]:
 
 
 def _hide_tokens(environ: MutableMapping[str, str]) -> None:
-    """Take the bots' tokens and the engine's key out of the environment, which every child process inherits."""
-    for name in [name for name in environ if name == KEY or (name.startswith("CLAWDBOT_") and name.endswith("_TOKEN"))]:
+    """Take the bots' tokens and the engines' keys out of the environment, which every child process inherits."""
+    ends = ("_TOKEN", "_API_KEY")
+    for name in [name for name in environ if name.startswith("CLAWDBOT_") and name.endswith(ends)]:
         del environ[name]

@@ -117,7 +117,8 @@ class Commands:
         """Show what the author has used, and how long the conversation is."""
         key = message.conversation.key
         used, quota = await self._gate.used(message)
-        size = await measured(key, self._store, self._models.of(key).host, self._styles.of(key))
+        model = self._models.of(key)
+        size = await measured(key, self._store, model.host, self._styles.of(key, model.name))
         return Said(usage(used, quota, size), private=True)
 
     async def move(self, place: str, to: str) -> None:

@@ -48,7 +48,7 @@ class Concluding:
             async with asked.ticket.showing():
                 await finish(live, draft.text, state)
             await keep(self._store.fail(asked.number, state))
-            self._observe(Failed(asked.message.conversation.platform))
+            self._observe(Failed(asked.message.conversation.platform, draft.model))
             return
         answer = draft.answer(state)
         await keep(self._store.answered(asked.number, answer))
@@ -131,6 +131,7 @@ class Concluding:
             cached_tokens=(usage.cached_tokens or 0) if usage else 0,
             output_tokens=usage.output_tokens if usage else len(draft.tokens),
             state=state.value,
+            model=draft.model,
         )
 
 

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 import platformdirs
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from clawdbot.engine.remote.settings import RemoteSettings, with_key
+from clawdbot.engine.settings import EngineSettings, ModelName
+from clawdbot.engine.several import completed
 from clawdbot.errors import ConfigError
 from clawdbot.faults import validate
 from clawdbot.ops.forwarded import Network
@@ -55,33 +56,6 @@ Id = Annotated[int, BeforeValidator(_numeric_id)]
 Ids = Annotated[frozenset[Id], Field(strict=False)]
 Networks = Annotated[tuple[Annotated[Network, BeforeValidator(_network)], ...], Field(strict=False)]
 PersonaName = Annotated[str, AfterValidator(_persona_name)]
-
-
-class EngineSettings(Section):
-    """``[engine]``: which model answers, and where it runs."""
-
-    kind: Literal["vllm", "remote"] = "vllm"
-    """In the bot's own process tree, or on servers elsewhere: what is set for the other kind does not count."""
-    model: str = "demo"
-    """"demo", a folder, or a name on the Hugging Face hub."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    profile: Literal["balanced", "snappy", "throughput"] = "balanced"
-    """What the engine's steps are cut for; `args` come before it."""
-    max_long_prefills: Count = 1
-    """Long prompts that the engine reads at the same time; the others wait."""
-    start_timeout: float = Field(900.0, gt=0)
-    """Seconds, a first download of the model included."""
-    sleep_after: float = Field(0.0, ge=0)
-    """Minutes without a question after which the engine gives its memory back until the next one; 0 is never."""
-    args: Mapping[str, Any] = {}
-    """Fields of vLLM's ``AsyncEngineArgs``; the engine checks them against the vLLM that is installed."""
-    remote: RemoteSettings = RemoteSettings()
-
-    @property
-    def called(self) -> str:
-        """What people call the model; of a folder the last part, since where it lies is nobody's business."""
-        model = (self.remote.model or "remote") if self.kind == "remote" else self.model
-        return Path(model).name if model.startswith((".", "/", "~")) else model
 
 
 class AnswerSettings(Section):
@@ -216,6 +190,9 @@ class Settings(Section):
     """All settings; ``adapters`` holds the enabled ones alone, by name."""
 
     engine: EngineSettings = EngineSettings()
+    """The model that answers where nobody has chosen another one."""
+    models: Mapping[ModelName, EngineSettings] = {}
+    """Further ones, by the names that people choose them by."""
     answers: AnswerSettings = AnswerSettings()
     personas: Mapping[PersonaName, Persona] = {}
     sessions: SessionSettings = SessionSettings()
@@ -226,6 +203,11 @@ class Settings(Section):
     adapters: Mapping[str, AdapterTable] = {}
     logging: LoggingSettings = LoggingSettings()
     ops: OpsSettings = OpsSettings()
+
+    @property
+    def offered(self) -> dict[str, EngineSettings]:
+        """All models by what people call them, the default first."""
+        return {self.engine.called: self.engine, **self.models}
 
 
 def find(environ: Mapping[str, str]) -> Path | None:
@@ -251,8 +233,8 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     settings = validate(Settings, table, source=str(path))
     store = settings.store.model_copy(update={"path": folder / settings.store.path.expanduser()})
     adapters = _adapters(raw, folder, environ, str(path))
-    engine = _engine(settings.engine, environ, str(path))
-    read = {"engine": engine, "store": store, "quota": quota, "adapters": adapters, "ops": ops}
+    engine, models = completed(settings.engine, settings.models, environ, str(path), named="engine" in table)
+    read = {"engine": engine, "models": models, "store": store, "quota": quota, "adapters": adapters, "ops": ops}
     return settings.model_copy(update=read)
 
 
@@ -274,12 +256,6 @@ def _quota(table: Mapping[str, Any], source: str) -> Quota:
     access = table.get("access")
     raw = access.pop("quota", {}) if isinstance(access, dict) else {}
     return validate(Quota, raw, source=source, at=("access", "quota"))
-
-
-def _engine(found: EngineSettings, environ: Mapping[str, str], source: str) -> EngineSettings:
-    if found.kind == "remote" and not found.remote.endpoints:
-        raise ConfigError(source, 'engine.remote.endpoints is missing: engine.kind = "remote" needs one or more.')
-    return found.model_copy(update={"remote": with_key(found.remote, environ, source)})
 
 
 def _ops(raw: Any, folder: Path, environ: Mapping[str, str], source: str) -> OpsSettings:

@@ -18,6 +18,8 @@ class Draft:
     """Whose the tokens are: `Tokenizer.fingerprint`."""
     opening: str = ""
     """The text of the `Opening` that the tokens begin with; the text begins with it as soon as there is any."""
+    model: str = ""
+    """The name of the model that makes it."""
     begun: Answer | None = None
     """What was written before an interruption; the text goes on from there."""
     question_tokens: list[int] | None = None

@@ -5,6 +5,7 @@ ClawdBotError
  +- StoreError               the database cannot be read or written
  +- EngineError
  |   +- EngineUnavailable    it cannot start here: no vLLM, no such model, no memory; says what to do
+ |   +- EngineDown           it could not be opened, and nobody is to wait until that works
  |   +- EngineDead           it ran and died; every running answer is lost with it
  |   +- GenerationFailed     one answer failed, the engine goes on
  |   +- PromptTooLong        more tokens than the context has room for
@@ -58,6 +59,10 @@ class EngineUnavailable(EngineError):
         self.reason = reason
         self.remedy = remedy
         super().__init__(f"{reason} {remedy}")
+
+
+class EngineDown(EngineError):
+    """The engine could not be opened; nobody knows when it will be there, and others may answer meanwhile."""
 
 
 class EngineDead(EngineError):

@@ -61,6 +61,8 @@ class Timing:
     output_tokens: int
     state: str
     """`State` in which the answer ended: "final", "stopped", …"""
+    model: str = ""
+    """What people call the model that made it; "" when nobody knows any more."""
 
     def __post_init__(self) -> None:
         for name in _MARKS:

@@ -50,6 +50,8 @@ class Failed:
     """A question got a sentence instead of an answer."""
 
     platform: str
+    model: str = ""
+    """The one that was to answer."""
 
 
 Fact = Timing | Received | Call | Shown | Failed

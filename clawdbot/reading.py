@@ -65,8 +65,11 @@ class Read:
 class Reading:
     """Decides what can be read, and reads it."""
 
-    def __init__(self, bounds: Bounds, info: Callable[[], EngineInfo | None], clock: Clock) -> None:
-        """``info`` is what is known of the engine: None before it was up for the first time."""
+    def __init__(self, bounds: Bounds, info: Callable[[str], EngineInfo | None], clock: Clock) -> None:
+        """``info`` tells what is known of the engine that answers in a conversation (a `Conversation.key`).
+
+        None before it was up for the first time.
+        """
         self._bounds = bounds
         self._info = info
         self._clock = clock
@@ -75,11 +78,16 @@ class Reading:
 
     def check(self, message: Message) -> None:
         """Look at what is known without loading anything. Raises `Unreadable`."""
+        info = self._info(message.conversation.key)
+        most = None if info is None else info.images
         names = [*message.beside, *(label(file.name) for file in message.files if _is_foreign(file))]
         if names:
-            raise Unreadable(words.UNREADABLE.format(names=_listed(names), what=self._readable()))
+            raise Unreadable(
+                words.UNREADABLE.format(
+                    names=_listed(names), what=words.READABLE_WITH_PICTURES if most else words.READABLE
+                )
+            )
         pictures = [label(file.name) for file in message.files if file.is_picture]
-        most = self._most_pictures()
         if pictures and most == 0:
             raise Unreadable(words.NO_PICTURES.format(names=_listed(pictures)))
         if most is not None and len(pictures) > most:
@@ -145,14 +153,6 @@ class Reading:
     def _limit(self, file: Attachment) -> int:
         """The most bytes that it may have."""
         return self._bounds.picture_bytes if file.is_picture else self._bounds.document_bytes
-
-    def _most_pictures(self) -> int | None:
-        """How many the model takes at a time; None while that is not known."""
-        info = self._info()
-        return None if info is None else info.images
-
-    def _readable(self) -> str:
-        return words.READABLE_WITH_PICTURES if self._most_pictures() else words.READABLE
 
 
 async def sizes(tokenizer: Tokenizer, files: Sequence[Attachment]) -> list[tuple[str, int]]:

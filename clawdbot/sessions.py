@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from clawdbot.chat import State
 from clawdbot.clock import Clock, within
+from clawdbot.engine.admission import Admission
 from clawdbot.ticket import Ticket, person_of
 
 log = logging.getLogger(__name__)
@@ -29,10 +30,8 @@ Work = Callable[[], Awaitable[None]]
 class Capacity:
     """How many answers there may be."""
 
-    concurrent: int
-    """Being made at the same time, over all conversations."""
     waiting: int
-    """Waiting, over all conversations."""
+    """Waiting, over all conversations that one model answers."""
     queue: int
     """Waiting in one conversation."""
     share: int
@@ -44,7 +43,7 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a question is not taken: "busy" or "queue" (its conversation), "share" (its asker), "full" (all).
+    """Why a question is not taken: "busy" or "queue" (its conversation), "share" (its asker), "full" (its model).
 
     So many of those are ``waiting``.
     """
@@ -95,8 +94,10 @@ class Spot:
 class Sessions:
     """All answers under way."""
 
-    def __init__(self, capacity: Capacity, clock: Clock) -> None:
+    def __init__(self, capacity: Capacity, clock: Clock, admission: Callable[[str], Admission]) -> None:
+        """``admission`` tells the way into the engine that answers in a conversation."""
         self._capacity = capacity
+        self._admission = admission
         self._clock = clock
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tickets: dict[Ticket, asyncio.Task[None]] = {}
@@ -142,10 +143,15 @@ class Sessions:
         theirs = _unwritten(self._theirs.get(person_of(conversation, asker), ()))
         if theirs >= self._capacity.share:
             return Refusal("share", theirs)
-        most = self._capacity.concurrent + self._capacity.waiting
-        if len(self._tickets) >= most and (unwritten := _unwritten(self._tickets)) >= most:
-            return Refusal("full", unwritten - self._capacity.concurrent)
-        return None
+        return self._full(self._admission(conversation))
+
+    def _full(self, admission: Admission) -> Refusal | None:
+        """Whether too many answers of one engine are under way; those of one that is down are in no other's way."""
+        most = admission.concurrent + self._capacity.waiting
+        if len(self._tickets) < most:
+            return None
+        same = _unwritten(ticket for ticket in self._tickets if self._admission(ticket.conversation) is admission)
+        return Refusal("full", same - admission.concurrent) if same >= most else None
 
     def make_way(self, ticket: Ticket) -> None:
         """Stop the answer that a question interrupts, if there is one."""

@@ -53,21 +53,32 @@ class Style:
             raise PromptTooLong(error.tokens, error.limit, parts) from error
 
 
-class Styles:
-    """The style of each conversation, by the persona that it has."""
+ByPersona = Mapping[str, Style]
+"""Styles by the names of personas, the default first."""
 
-    def __init__(self, personas: Choice, styles: Mapping[str, Style]) -> None:
-        """``styles``: by the names of ``personas``, the default first."""
+
+class Styles:
+    """The style of each answer, by the persona that its conversation has and the model that makes it."""
+
+    def __init__(self, personas: Choice, styles: Mapping[str, ByPersona]) -> None:
+        """``styles``: by the names of models, the default first."""
         self.personas = personas
         self._styles = styles
-        self.default = next(iter(styles.values()))
 
-    def adopt(self, personas: Mapping[str, str], styles: Mapping[str, Style]) -> None:
+    def adopt(self, personas: Mapping[str, str], styles: Mapping[str, ByPersona]) -> None:
         """From now on there are these ``personas``, with what is said about each, and answers have these ``styles``."""
         self.personas.options = personas
         self._styles = styles
-        self.default = next(iter(styles.values()))
 
-    def of(self, conversation: str) -> Style:
-        """The one in which ``conversation`` (a `Conversation.key`) is answered."""
-        return self._styles[self.personas.of(conversation)]
+    @property
+    def default(self) -> Style:
+        """That of whoever has chosen nothing."""
+        return self.usual(next(iter(self._styles)))
+
+    def usual(self, model: str) -> Style:
+        """How a model answers where nobody has chosen a persona."""
+        return next(iter(self._styles[model].values()))
+
+    def of(self, conversation: str, model: str) -> Style:
+        """How a model answers in ``conversation`` (a `Conversation.key`)."""
+        return self._styles[model][self.personas.of(conversation)]

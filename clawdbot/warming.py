@@ -32,8 +32,18 @@ class Warming:
     """Reads ahead what every prompt begins with, and the history where somebody types; one prompt at a time."""
 
     def __init__(
-        self, *, store: Store, sessions: Sessions, admission: Admission, reuse: Reuse, clock: Clock, styles: Styles
+        self,
+        model: str,
+        *,
+        store: Store,
+        sessions: Sessions,
+        admission: Admission,
+        reuse: Reuse,
+        clock: Clock,
+        styles: Styles,
     ) -> None:
+        """``model``: the name of the one whose engine this is about, and so are ``admission`` and ``reuse``."""
+        self._model = model
         self._store = store
         self._sessions = sessions
         self._admission = admission
@@ -79,7 +89,7 @@ class Warming:
 
     async def _read_opening(self, engine: Engine) -> None:
         """Read what every prompt begins with."""
-        style = self._styles.default
+        style = self._styles.usual(self._model)
         if not style.system_prompt:
             return
         try:
@@ -97,7 +107,7 @@ class Warming:
             history = await self._store.history(conversation, engine.tokenizer.fingerprint)
             if not history:
                 return
-            made = await self._styles.of(conversation).compose(engine, history, "")
+            made = await self._styles.of(conversation, self._model).compose(engine, history, "")
             beginning = made.tokens[: made.beginning]
             if self._is_warm(engine, conversation, beginning):
                 return

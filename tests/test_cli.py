@@ -117,6 +117,16 @@ def test_chat_once_answers_on_stdout_and_times_on_stderr(run: Run, vllm: Vllm, c
     assert "total" in ended.err
 
 
+def test_chat_answers_by_the_default_model_whatever_becomes_of_the_others(
+    run: Run, vllm: Vllm, configured: Callable[..., str]
+) -> None:
+    """They are opened as well; one that cannot be is a line of the log."""
+    large = '[models.large]\nremote = {endpoints = ["http://127.0.0.1:9/v1"]}\nkind = "remote"\nstart_timeout = 0.01\n'
+    ended = run("chat", "--config", configured(large), "--once", "Hello")
+
+    assert (ended.code, ended.out) == (0, "You said: Hello\n")
+
+
 def test_chat_needs_nobody_in_the_allowlist(run: Run, vllm: Vllm, configured: Callable[..., str]) -> None:
     """Whoever sits there is the admin."""
     ended = run("chat", "--config", configured(), "--once", "/latency")
@@ -245,6 +255,7 @@ def test_no_child_process_inherits_a_token(
     """They are taken out of the environment before anything is started; nothing else is."""
     monkeypatch.setenv("CLAWDBOT_TELEGRAM_TOKEN", TOKEN)
     monkeypatch.setenv("CLAWDBOT_ANOTHER_PLATFORM_TOKEN", TOKEN)
+    monkeypatch.setenv("CLAWDBOT_MODEL_LARGE_API_KEY", TOKEN)
     monkeypatch.setenv("SOMEBODY_ELSES_TOKEN", "theirs")
 
     run("chat", "--config", configured(), "--once", "Hello")

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from clawdbot.abilities import Load, Phase
-from clawdbot.config import EngineSettings, SessionSettings
+from clawdbot.config import SessionSettings
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.rig import MemoryPlatform, Rig, slow
 

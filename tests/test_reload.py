@@ -14,7 +14,6 @@ from clawdbot.config import (
     AdapterTable,
     Allowed,
     AnswerSettings,
-    EngineSettings,
     LoggingSettings,
     Persona,
     Quota,
@@ -22,6 +21,7 @@ from clawdbot.config import (
     Settings,
     StoreSettings,
 )
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import ConfigError
 from clawdbot.reload import Reloading, adoptable, changed, hangups, reread
 from clawdbot.testing.rig import EVE, Rig, turns

@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 
 from clawdbot.chat import State
+from clawdbot.engine.admission import Admission, Policy
 from clawdbot.sessions import LAST_WORDS, Capacity, Refusal, Sessions, survived
 from clawdbot.store import Revision
 from clawdbot.testing.clock import ManualClock
@@ -28,7 +29,8 @@ def sessions(clock: ManualClock) -> MakeSessions:
         share: int = 8,
         busy: Literal["queue", "refuse"] = "queue",
     ) -> Sessions:
-        return Sessions(Capacity(concurrent, waiting, queue, share, busy), clock)
+        admission = Admission(Policy(concurrent, 1, 30.0), clock)
+        return Sessions(Capacity(waiting, queue, share, busy), clock, lambda conversation: admission)
 
     return sessions
 

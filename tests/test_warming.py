@@ -154,13 +154,15 @@ async def warming(clock: ManualClock, tmp_path: Path) -> AsyncIterator[Warming]:
     """Without a bot around it."""
     style = Style(KIND.system_prompt, Sampling(10), history_share=0.5, most_messages=8)
     async with open_store(tmp_path / "clawdbot.sqlite3", clock) as store:
+        admission = Admission(Policy(1, 1, 1.0), clock)
         yield Warming(
+            "scripted",
             store=store,
-            sessions=Sessions(Capacity(1, 1, 1, 1), clock),
-            admission=Admission(Policy(1, 1, 1.0), clock),
+            sessions=Sessions(Capacity(1, 1, 1), clock, lambda conversation: admission),
+            admission=admission,
             reuse=Reuse(),
             clock=clock,
-            styles=Styles(Choice("persona", {"default": ""}, store.choices), {"default": style}),
+            styles=Styles(Choice("persona", {"default": ""}, store.choices), {"scripted": {"default": style}}),
         )
 
 

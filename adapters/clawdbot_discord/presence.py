@@ -14,6 +14,7 @@ EVERY = 20.0
 _ENGINE = {
     Phase.LOADING: "loading the model",
     Phase.RESTARTING: "restarting the model",
+    Phase.DOWN: "the model cannot be started",
     Phase.ASLEEP: "asleep until somebody asks",
     Phase.WAKING: "waking up",
 }

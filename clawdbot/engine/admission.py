@@ -62,6 +62,11 @@ class Line:
         return len(self._waiting) + len(self._inside)
 
     @property
+    def concurrent(self) -> int:
+        """How many are let in together."""
+        return self._policy.concurrent
+
+    @property
     def waiting(self) -> int:
         """How many are waiting."""
         return len(self._waiting)
@@ -167,6 +172,11 @@ class Admission:
         """What is done in spare time; it has no place, so `Line` never hears of it and nobody waits for it."""
         self.on_change: Callable[[], None] = lambda: None
         """Called when somebody comes, enters, or goes."""
+
+    @property
+    def concurrent(self) -> int:
+        """How many are in the engine at the same time, at most."""
+        return self._line.concurrent
 
     @property
     def depth(self) -> "Depth":

@@ -56,15 +56,15 @@ CHUNKS_CUDA: Mapping[Profile, Chunks] = {
 GRAPH_SIZES = (1, 2, 4, *range(8, 257, 8), *range(272, 513, 16), 576, 640, 768, 1024, 1088, 1280, 1536, 2048)
 
 
-def check_names(args: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `ConfigError` for names that this vLLM's ``AsyncEngineArgs`` does not know."""
+def check_names(args: Iterable[str], known: Iterable[str], at: str = "engine") -> None:
+    """Raise `ConfigError` for names in the table ``at`` that this vLLM's ``AsyncEngineArgs`` does not know."""
     names = set(known)
     faults = [
-        f"engine.args.{name}: this vLLM's AsyncEngineArgs has no such argument; {nearest(name, names)}"
+        f"{at}.args.{name}: this vLLM's AsyncEngineArgs has no such argument; {nearest(name, names)}"
         for name in sorted(set(args) - names)
     ]
     if faults:
-        raise ConfigError("[engine.args]", *faults)
+        raise ConfigError(f"[{at}.args]", *faults)
 
 
 def complete(chosen: Mapping[str, Any], *, on_cpu: bool, limit: int, profile: Profile = "balanced") -> dict[str, Any]:

@@ -10,7 +10,7 @@ from clawdbot.abilities import Phase
 from clawdbot.cancelling import told_to_end
 from clawdbot.clock import Clock, first_of, until
 from clawdbot.engine.protocol import Engine, EngineInfo
-from clawdbot.errors import EngineUnavailable
+from clawdbot.errors import EngineDown, EngineUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -50,14 +50,25 @@ OpenEngine = Callable[[], AbstractAsyncContextManager[OpenedEngine]]
 class EngineHost:
     """Where the bot gets its engine from, while it starts, runs, dies and starts again, or sleeps and wakes."""
 
-    def __init__(self, open_engine: OpenEngine, clock: Clock, *, sleep_after: float | None = None) -> None:
+    def __init__(
+        self,
+        open_engine: OpenEngine,
+        clock: Clock,
+        *,
+        sleep_after: float | None = None,
+        patient: bool = True,
+        name: str = "the engine",
+    ) -> None:
         """``sleep_after``: seconds after which an engine that nobody needs is closed until somebody does; None: never.
 
-        What closing and opening cost is ``open_engine``'s affair.
+        What closing and opening cost is ``open_engine``'s affair. ``patient``: whether people wait for an engine that
+        could not be opened, since there is no other one to ask. ``name``: what the log calls it.
         """
         self._open = open_engine
         self._clock = clock
         self._sleep_after = sleep_after
+        self._patient = patient
+        self._called = name
         self._engine: OpenedEngine | None = None
         self._phase = Phase.LOADING
         self._changed = asyncio.Event()
@@ -99,10 +110,12 @@ class EngineHost:
     async def engine(self, instead_of: Engine | None = None) -> Engine:
         """The engine, as soon as there is one; not ``instead_of``, which was found dead.
 
-        It may fall asleep when nobody is inside `needed`.
+        It may fall asleep when nobody is inside `needed`. Raises `EngineDown` where nobody is to wait for it.
         """
         with self.needed():
             while self._engine is None or self._engine is instead_of:
+                if self._phase is Phase.DOWN and not self._patient:
+                    raise EngineDown("The engine could not be opened.")
                 self._changed.clear()
                 await self._changed.wait()
             return self._engine
@@ -111,6 +124,7 @@ class EngineHost:
         """Keep an engine open, or asleep, until cancelled.
 
         Raises what the first opening raises, since that is for the admin to mend; later ones are tried again for good.
+        It may be called again then.
         """
         pause = FIRST_PAUSE
         while True:
@@ -119,22 +133,24 @@ class EngineHost:
                 async with self._open() as engine:
                     pause = FIRST_PAUSE
                     self._set(Phase.READY, engine)
-                    log.info("engine ready: %s on %s, %s", engine.info.model, engine.info.device, engine.info.version)
+                    info = engine.info
+                    log.info("%s is ready: %s on %s, %s", self._called, info.model, info.device, info.version)
                     after = await self._end_of(engine)
                     self._set(after)  # closing what is left of it takes a while
-                    log.log(*_REPORTS[after])
+                    level, report = _REPORTS[after]
+                    log.log(level, report, self._called)
             except asyncio.CancelledError as error:
                 if told_to_end():
                     raise
+                after = Phase.DOWN
                 if self._info is None:
                     raise EngineUnavailable("The engine's start was cut off.", "Start the bot again.") from error
-                after = Phase.RESTARTING
-                log.warning("the engine was cut off; next try in %.0f s", pause)
+                log.warning("%s was cut off; next try in %.0f s", self._called, pause)
             except Exception:
+                after = Phase.DOWN
                 if self._info is None:
                     raise
-                after = Phase.RESTARTING
-                log.exception("the engine could not be started again; next try in %.0f s", pause)
+                log.exception("%s could not be started again; next try in %.0f s", self._called, pause)
             finally:
                 self._set(after)
             if after is Phase.ASLEEP:
@@ -176,6 +192,6 @@ class EngineHost:
 
 
 _REPORTS = {
-    Phase.RESTARTING: (logging.ERROR, "the engine died; it is started again"),
-    Phase.ASLEEP: (logging.INFO, "nobody needs the engine; it sleeps until somebody does"),
+    Phase.RESTARTING: (logging.ERROR, "%s died; it is started again"),
+    Phase.ASLEEP: (logging.INFO, "nobody needs %s; it sleeps until somebody does"),
 }

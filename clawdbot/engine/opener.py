@@ -1,4 +1,4 @@
-"""Which engine the settings ask for, and how it is opened."""
+"""Which engines the settings ask for, and how they are opened."""
 
 import asyncio
 import sys
@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from clawdbot.clock import Clock
-from clawdbot.config import EngineSettings
+from clawdbot.config import Settings
 from clawdbot.engine import models
 from clawdbot.engine.host import OpenedEngine, OpenEngine
 from clawdbot.engine.progress import Lines, Progress
 from clawdbot.engine.remote.settings import RemoteSettings
-from clawdbot.engine.settled import settled
+from clawdbot.engine.settings import EngineSettings
+from clawdbot.engine.settled import Settled
+from clawdbot.engine.several import table_of
 from clawdbot.engine.vllm import open_vllm
 from clawdbot.errors import EngineUnavailable
 from clawdbot.threads import run_apart
@@ -24,33 +26,58 @@ def prepare(settings: EngineSettings, progress: Progress) -> None:
 
 
 def opener(settings: EngineSettings, clock: Clock) -> OpenEngine:
-    """Opens that engine, within the time that the settings give it."""
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[OpenedEngine]:
-        async with AsyncExitStack() as stack:
-            try:
-                async with asyncio.timeout(settings.start_timeout):
-                    if settings.kind == "remote":
-                        engine = await _remote(settings.remote, clock, stack)
-                    else:
-                        engine = await _local(settings, stack)
-            except TimeoutError as error:
-                reason = f"The engine did not start within {settings.start_timeout:g} s."
-                raise EngineUnavailable(reason, "Set [engine] start_timeout higher if it needs longer.") from error
-            yield engine
-
-    return settled(opened)
+    """Opens the only engine of this process; see `Openers.opener`."""
+    return Openers(clock).opener(settings)
 
 
-async def _local(settings: EngineSettings, stack: AsyncExitStack) -> OpenedEngine:
+class Openers:
+    """Opens all engines of a process."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._settled = Settled()
+        self._starting = asyncio.Lock()
+        """Held by a local engine that starts: vLLM measures the memory that is free then, and takes its share."""
+
+    def all(self, settings: Settings) -> tuple[OpenEngine, dict[str, OpenEngine]]:
+        """What opens the default model's engine, and those of the others by name: as `clawdbot.app.open_app` has it."""
+        others = {name: self.opener(engine, table_of(name)) for name, engine in settings.models.items()}
+        return self.opener(settings.engine), others
+
+    def opener(self, settings: EngineSettings, at: str = "engine") -> OpenEngine:
+        """Opens the engine that the table ``at`` describes, within the time that it is given there."""
+
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[OpenedEngine]:
+            async with AsyncExitStack() as stack:
+                if settings.kind == "remote":
+                    engine = await self._open(settings, at, stack)
+                else:
+                    async with self._starting:
+                        engine = await self._open(settings, at, stack)
+                yield engine
+
+        return self._settled.around(opened)
+
+    async def _open(self, settings: EngineSettings, at: str, stack: AsyncExitStack) -> OpenedEngine:
+        try:
+            async with asyncio.timeout(settings.start_timeout):
+                if settings.kind == "remote":
+                    return await _remote(settings.remote, at, self._clock, stack)
+                return await _local(settings, at, stack)
+        except TimeoutError as error:
+            reason = f"The engine did not start within {settings.start_timeout:g} s."
+            raise EngineUnavailable(reason, f"Set [{at}] start_timeout higher if it needs longer.") from error
+
+
+async def _local(settings: EngineSettings, at: str, stack: AsyncExitStack) -> OpenedEngine:
     model = await run_apart(lambda: models.resolve(settings.model, Lines(sys.stderr)))
     sleeps = settings.sleep_after > 0
-    opening = open_vllm(model, settings.device, settings.args, settings.profile, sleeps=sleeps)
+    opening = open_vllm(model, settings.device, settings.args, settings.profile, sleeps=sleeps, at=at)
     return await stack.enter_async_context(opening)
 
 
-async def _remote(settings: RemoteSettings, clock: Clock, stack: AsyncExitStack) -> OpenedEngine:
+async def _remote(settings: RemoteSettings, at: str, clock: Clock, stack: AsyncExitStack) -> OpenedEngine:
     try:
         from clawdbot.engine.remote.opening import Remote, open_remote
     except ImportError as error:
@@ -67,5 +94,6 @@ async def _remote(settings: RemoteSettings, clock: Clock, stack: AsyncExitStack)
         waits=settings.waits,
         key=settings.key,
         images=None if settings.images == "ask" else settings.images,
+        at=f"{at}.remote",
     )
     return await stack.enter_async_context(open_remote(remote, clock))

@@ -32,5 +32,5 @@ def load_tokenizer(model: str) -> ChatTokenizer:
 def _not_found(model: str, error: Exception) -> EngineUnavailable:
     return EngineUnavailable(
         f'The model "{model}" was not found or is not a model ({str(error).splitlines()[0]}).',
-        'Set [engine] model to a Hugging Face name such as "Qwen/Qwen2-7B-Instruct", to a folder, or to "demo".',
+        'Set its model to a Hugging Face name such as "Qwen/Qwen2-7B-Instruct", to a folder, or to "demo".',
     )

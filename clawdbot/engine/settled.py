@@ -1,4 +1,4 @@
-"""How the interpreter works while an engine is up: it looks for garbage seldom, and threads take turns quickly."""
+"""How the interpreter works while engines are up: it looks for garbage seldom, and threads take turns quickly."""
 
 import gc
 import sys
@@ -21,25 +21,43 @@ more of them than that leaves time for.
 """
 
 
-def settled(open_engine: OpenEngine) -> OpenEngine:
-    """The same, but as long as an engine is up what its start has loaded is not looked through for garbage.
+class Settled:
+    """Looks after the interpreter for all engines of a process, from the first that is up to the last."""
 
-    Otherwise every full collection would hold the event loop for as long as it takes to look at all those modules. And
-    threads take turns every `SWITCH` seconds.
-    """
+    def __init__(self) -> None:
+        self._up = 0
+        self._usual = gc.get_threshold()
+        self._turn = sys.getswitchinterval()
 
-    @asynccontextmanager
-    async def open_and_settle() -> AsyncIterator[OpenedEngine]:
-        async with open_engine() as engine:
-            usual, turn = gc.get_threshold(), sys.getswitchinterval()
-            gc.freeze()
-            gc.set_threshold(*THRESHOLDS)
-            sys.setswitchinterval(SWITCH)
-            try:
-                yield engine
-            finally:
-                sys.setswitchinterval(turn)
-                gc.set_threshold(*usual)
-                gc.unfreeze()
+    def around(self, open_engine: OpenEngine) -> OpenEngine:
+        """The same, but as long as an engine is up what starts have loaded is not looked through for garbage.
 
-    return open_and_settle
+        Otherwise every full collection would hold the event loop for as long as it takes to look at all those modules.
+        And threads take turns every `SWITCH` seconds.
+        """
+
+        @asynccontextmanager
+        async def open_and_settle() -> AsyncIterator[OpenedEngine]:
+            async with open_engine() as engine:
+                self._settle()
+                try:
+                    yield engine
+                finally:
+                    self._unsettle()
+
+        return open_and_settle
+
+    def _settle(self) -> None:
+        if not self._up:
+            self._usual, self._turn = gc.get_threshold(), sys.getswitchinterval()
+        self._up += 1
+        gc.freeze()
+        gc.set_threshold(*THRESHOLDS)
+        sys.setswitchinterval(SWITCH)
+
+    def _unsettle(self) -> None:
+        self._up -= 1
+        if not self._up:
+            sys.setswitchinterval(self._turn)
+            gc.set_threshold(*self._usual)
+            gc.unfreeze()

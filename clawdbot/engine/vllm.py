@@ -143,10 +143,11 @@ async def open_vllm(
     profile: arguments.Profile = "balanced",
     *,
     sleeps: bool = False,
+    at: str = "engine",
 ) -> AsyncIterator[VllmEngine]:
     """Start vLLM with ``model`` (a folder or a hub name) and further ``AsyncEngineArgs`` fields.
 
-    ``sleeps``: be able to sleep, where that is possible.
+    ``sleeps``: be able to sleep, where that is possible. ``at``: the table of the settings that all this is from.
 
     Raises `EngineUnavailable` with a remedy, or `ConfigError` for arguments that this vLLM does not know.
     """
@@ -155,7 +156,7 @@ async def open_vllm(
     # the frames below it, and an engine in one of those would outlive its `close`.
     await run_apart(_import)
     engine = await run_apart(
-        lambda: _start(model, device, args, profile, sleeps=sleeps), unwanted=lambda late: late.close()
+        lambda: _start(model, device, args, profile, sleeps=sleeps, at=at), unwanted=lambda late: late.close()
     )
     try:
         await _warm_up(engine)
@@ -197,7 +198,9 @@ def _import_library() -> None:
         raise EngineUnavailable(f"vLLM cannot be imported ({error}).", remedy) from error
 
 
-def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.Profile, *, sleeps: bool) -> VllmEngine:
+def _start(
+    model: str, device: str, args: Mapping[str, Any], profile: arguments.Profile, *, sleeps: bool, at: str
+) -> VllmEngine:
     """Start everything; takes seconds to minutes."""
     from vllm import __version__
     from vllm.engine.arg_utils import AsyncEngineArgs
@@ -206,7 +209,7 @@ def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.
 
     on_cpu = bool(current_platform.is_cpu())
     _check_device(device, on_cpu)
-    arguments.check_names(args, (field.name for field in dataclasses.fields(AsyncEngineArgs)))
+    arguments.check_names(args, (field.name for field in dataclasses.fields(AsyncEngineArgs)), at)
     if on_cpu:
         for name, value in _ENVIRONMENT_CPU.items():
             os.environ.setdefault(name, value)
@@ -218,7 +221,7 @@ def _start(model: str, device: str, args: Mapping[str, Any], profile: arguments.
         with sheltered():
             llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **completed))
     except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
-        raise _unavailable(error, model, on_cpu) from error
+        raise _unavailable(error, model, on_cpu, at) from error
     finally:
         adopt()
     return VllmEngine(
@@ -251,7 +254,7 @@ def _check_device(wanted: str, on_cpu: bool) -> None:
         )
 
 
-def _unavailable(error: BaseException, model: str, on_cpu: bool) -> EngineUnavailable:
+def _unavailable(error: BaseException, model: str, on_cpu: bool, at: str) -> EngineUnavailable:
     """Why vLLM did not start, in one sentence, and what to do."""
     if isinstance(error, EngineUnavailable):
         return error
@@ -259,9 +262,9 @@ def _unavailable(error: BaseException, model: str, on_cpu: bool) -> EngineUnavai
     lowered = text.lower()
     if "memory" in lowered or "kv cache" in lowered:
         remedy = (
-            "Set VLLM_CPU_KVCACHE_SPACE (GiB) lower, or choose a smaller model or [engine.args] max_model_len."
+            f"Set VLLM_CPU_KVCACHE_SPACE (GiB) lower, or choose a smaller model or [{at}.args] max_model_len."
             if on_cpu
-            else "Lower [engine.args] max_model_len, choose a smaller or quantized model, or free the GPU."
+            else f"Lower [{at}.args] max_model_len, choose a smaller or quantized model, or free the GPU."
         )
         return EngineUnavailable(f'There is not enough memory for the model "{model}".', remedy)
     reason = text.splitlines()[0] if text else type(error).__name__

@@ -48,7 +48,7 @@ def secrets_of(settings: Settings | None, environ: Mapping[str, str]) -> Iterato
         return
     tokens = [
         settings.ops.token,
-        settings.engine.remote.api_key,
+        *(engine.remote.api_key for engine in settings.offered.values()),
         *(table.token for table in settings.adapters.values()),
     ]
     yield from (token.get_secret_value() for token in tokens if token is not None)

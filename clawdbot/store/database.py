@@ -34,6 +34,7 @@ STEPS = (
     "tokenizers.sql",
     "remembered.sql",
     "moved.sql",
+    "models.sql",
 )
 
 _FAULTS = {

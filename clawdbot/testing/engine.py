@@ -89,7 +89,7 @@ class ScriptedEngine:
     ``requests`` are those that it was asked; ``running`` and ``aborted`` hold ids. `die` is what happens when the core
     process is killed. ``step``: seconds of one step, at whose end all come that are due, those of one answer together,
     as vLLM's do; 0 lets each token come alone at its own time. With ``can_sleep`` it is a `Sleeper`, and ``naps``
-    counts how often it slept. ``thinks``: see `CharacterTokenizer`.
+    counts how often it slept.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ScriptedEngine:
         *,
         step: float = 0.0,
         can_sleep: bool = False,
-        thinks: bool = False,
+        tokenizer: CharacterTokenizer | None = None,
     ) -> None:
         self._script = script
         self._clock = clock
@@ -108,7 +108,7 @@ class ScriptedEngine:
         self._step = step
         self._steps: dict[int, asyncio.Event] = {}
         """The ends of the steps that somebody waits for, by their numbers."""
-        self._tokenizer = CharacterTokenizer(thinks=thinks)
+        self._tokenizer = tokenizer or CharacterTokenizer()
         self._dead = asyncio.Event()
         self.can_sleep = can_sleep
         self.asleep = False

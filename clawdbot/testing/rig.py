@@ -13,14 +13,15 @@ from clawdbot.app import App, open_app, serve
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Deleted, Event, Frame, Limits, Message, Person, Pressed, Quoted, Receive
 from clawdbot.clock import Clock
-from clawdbot.config import Allowed, AnswerSettings, EngineSettings, Quota, SessionSettings, Settings, StoreSettings
+from clawdbot.config import Allowed, AnswerSettings, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request, Role
-from clawdbot.errors import EngineError
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.latency import Timing
 from clawdbot.menu import Suggest, nothing
 from clawdbot.observed import Fact
 from clawdbot.testing.clock import ManualClock
-from clawdbot.testing.engine import INFO, Script, ScriptedEngine
+from clawdbot.testing.engine import Script
+from clawdbot.testing.engines import ScriptedEngines
 from clawdbot.testing.memory import MemoryPost, MemoryReply, limits
 
 T = TypeVar("T")
@@ -176,8 +177,11 @@ class MemoryPlatform:
         return self._receive(event, reply)
 
 
-class Rig:
-    """A bot with all that it needs. `running` may be entered again: that is a restart on the same database."""
+class Rig(ScriptedEngines):
+    """A bot with all that it needs, and the engines of its default model.
+
+    `running` may be entered again: that is a restart on the same database.
+    """
 
     def __init__(
         self,
@@ -191,27 +195,16 @@ class Rig:
         engine: EngineSettings | None = None,
     ) -> None:
         """``script`` makes the answers; the database lies in ``folder``."""
+        super().__init__(script, clock)
         self.clock = clock
         self.platform = MemoryPlatform(clock)
-        self.script = script
-        self.engines: list[ScriptedEngine] = []
-        """Those that were started, the running one last."""
-        self.loaded = asyncio.Event()
-        """Whether engines start at once; clear it to let one load for long."""
-        self.loaded.set()
-        self.trouble: EngineError | None = None
-        """What starting one fails with; None when it works."""
+        self.others: dict[str, ScriptedEngines] = {}
+        """Those of its further models, by what people call them."""
         self.facts: list[Fact] = []
         """What the core told whoever watches it."""
         self.timings: list[Timing] = []
         """Those of them that are answers."""
         self.database = folder / "clawdbot.sqlite3"
-        self.engines_sleep = False
-        """Whether engines that are started can sleep; those that cannot are closed instead."""
-        self.engines_think = False
-        """Whether the chat template of engines that are started opens a thought."""
-        self.info = INFO
-        """What the engines to be started say of themselves."""
         self.settings = Settings(
             engine=engine or EngineSettings(),
             answers=answers or AnswerSettings(system_prompt=""),
@@ -230,16 +223,6 @@ class Rig:
         """The parts of the bot that runs."""
         assert self._app is not None, "it does not run"
         return self._app
-
-    @property
-    def engine(self) -> ScriptedEngine:
-        """The engine that was started last."""
-        return self.engines[-1]
-
-    @property
-    def requests(self) -> list[Request]:
-        """All that any engine was asked."""
-        return [request for engine in self.engines for request in engine.requests]
 
     @property
     def screens(self) -> dict[str, list[str]]:
@@ -323,7 +306,8 @@ class Rig:
             return await task
 
     async def _live(self) -> None:
-        async with open_app(self.settings, self._open_engine, self.clock, self._observe) as app:
+        others = {name: engines.opened for name, engines in self.others.items()}
+        async with open_app(self.settings, self.opened, self.clock, self._observe, others) as app:
             self._app = app
             try:
                 adapters = {"memory": self.platform}
@@ -335,14 +319,3 @@ class Rig:
         self.facts.append(fact)
         if isinstance(fact, Timing):
             self.timings.append(fact)
-
-    @asynccontextmanager
-    async def _open_engine(self) -> AsyncIterator[ScriptedEngine]:
-        await self.loaded.wait()
-        if self.trouble is not None:
-            raise self.trouble
-        engine = ScriptedEngine(
-            self.script, self.clock, self.info, can_sleep=self.engines_sleep, thinks=self.engines_think
-        )
-        self.engines.append(engine)
-        yield engine

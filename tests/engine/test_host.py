@@ -8,7 +8,7 @@ import pytest
 
 from clawdbot.abilities import Phase
 from clawdbot.engine.host import FIRST_PAUSE, LONGEST_PAUSE, EngineHost
-from clawdbot.errors import ConfigError, EngineUnavailable
+from clawdbot.errors import ConfigError, EngineDown, EngineUnavailable
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import ScriptedEngine
 from clawdbot.testing.rig import echo
@@ -101,6 +101,25 @@ async def test_what_the_first_opening_fails_with_comes_out(clock: ManualClock, t
     with pytest.raises(type(trouble)):
         await host.run()
     assert not host.ready
+
+
+async def test_nobody_waits_for_one_that_could_not_be_opened_where_others_can_be_asked(clock: ManualClock) -> None:
+    """Who waits already is told as well; as soon as it is there it answers."""
+    garage = Garage(clock, NO_MEMORY)
+    host = EngineHost(garage.open, clock, patient=False)
+    waiting = asyncio.create_task(host.engine())
+    await clock.settle()
+    with pytest.raises(EngineUnavailable):
+        await host.run()
+    with pytest.raises(EngineDown):
+        await waiting
+    with pytest.raises(EngineDown):
+        await host.engine()
+
+    running = asyncio.create_task(host.run())
+    await clock.settle()
+    assert await host.engine() is garage.engines[0]
+    running.cancel()
 
 
 @pytest.mark.parametrize("trouble", [NO_MEMORY, KeyError("a bug")])
@@ -257,7 +276,7 @@ async def test_one_that_cannot_be_woken_is_tried_again(clock: ManualClock) -> No
     await clock.advance(60.0)
     waiting = asyncio.create_task(host.engine())
     await clock.settle()
-    assert host.phase is Phase.RESTARTING
+    assert host.phase is Phase.DOWN
     await clock.advance(3.0)
 
     assert await waiting is garage.engines[1]

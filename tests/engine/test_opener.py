@@ -1,18 +1,23 @@
 """Which engine the settings ask for."""
 
+import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from clawdbot.clock import SystemClock
-from clawdbot.config import EngineSettings
-from clawdbot.engine.opener import opener, prepare
+from clawdbot.config import Settings
+from clawdbot.engine.opener import Openers, opener, prepare
 from clawdbot.engine.progress import silent
 from clawdbot.engine.remote.settings import RemoteSettings
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import EngineUnavailable
-from clawdbot.testing.engine import Script
+from clawdbot.testing.engine import Script, ScriptedEngine
+from clawdbot.testing.rig import echo
 from clawdbot.testing.serving import SimVllm
 
 WITHOUT_VLLM = """
@@ -28,7 +33,7 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Hiding
 
 from clawdbot.cli import main
 from clawdbot.clock import SystemClock
-from clawdbot.config import EngineSettings
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.engine.opener import opener
 from clawdbot.engine.remote.settings import RemoteSettings
 from clawdbot.testing.engine import Script
@@ -74,3 +79,40 @@ def test_a_bot_whose_engine_is_elsewhere_needs_neither_vllm_nor_torch(tmp_path: 
 
     assert "tokenizes otherwise than the tokenizer here" in ran.stderr
     assert ran.stdout == "\n"
+
+
+async def test_engines_in_the_bot_start_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM measures the free memory while it starts: two at a time would take each other's."""
+    starting, seen = 0, []
+
+    @asynccontextmanager
+    async def open_slowly(*chosen: object, **options: object) -> AsyncIterator[ScriptedEngine]:
+        nonlocal starting
+        starting += 1
+        for _ in range(20):
+            await asyncio.to_thread(lambda: None)
+            seen.append(starting)
+        starting -= 1
+        yield ScriptedEngine(echo, SystemClock())
+
+    monkeypatch.setattr("clawdbot.engine.opener.open_vllm", open_slowly)
+    monkeypatch.setattr("clawdbot.engine.models.resolve", lambda name, progress: name)
+    default, others = Openers(SystemClock()).all(Settings(models={"large": EngineSettings(), "huge": EngineSettings()}))
+    async with AsyncExitStack() as stack:
+        await asyncio.gather(*(stack.enter_async_context(opened()) for opened in (default, *others.values())))
+
+    assert set(seen) == {1}
+
+
+@pytest.mark.parametrize(
+    ("at", "named"), [("engine", "[engine] start_timeout"), ("models.a", "[models.a] start_timeout")]
+)
+async def test_what_to_mend_is_named_by_its_table(at: str, named: str) -> None:
+    async with SimVllm(lambda request: Script(["Hello."])) as sim:
+        sim.ill = True
+        remote = RemoteSettings(endpoints=(sim.url,), health_interval=0.02)
+        settings = EngineSettings(kind="remote", remote=remote, start_timeout=0.1)
+        with pytest.raises(EngineUnavailable) as caught:
+            await Openers(SystemClock()).opener(settings, at)().__aenter__()
+
+    assert named in caught.value.remedy

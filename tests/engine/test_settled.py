@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from clawdbot.engine.settled import SWITCH, THRESHOLDS, settled
+from clawdbot.engine.settled import SWITCH, THRESHOLDS, Settled
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.rig import echo
@@ -16,7 +16,7 @@ async def test_what_is_loaded_is_not_looked_through_while_the_engine_is_up(clock
     usual = gc.get_threshold()
     engine = ScriptedEngine(echo, clock)
 
-    async with settled(lambda: opened(engine))() as up:
+    async with Settled().around(lambda: opened(engine))() as up:
         during = (up, gc.get_freeze_count() > 10_000, gc.get_threshold())
 
     assert during == (engine, True, THRESHOLDS)
@@ -27,7 +27,7 @@ async def test_threads_take_turns_quickly_while_the_engine_is_up(clock: ManualCl
     """A statement of the database must not wait 5 ms for a busy event loop, twice."""
     usual = sys.getswitchinterval()
 
-    async with settled(lambda: opened(ScriptedEngine(echo, clock)))():
+    async with Settled().around(lambda: opened(ScriptedEngine(echo, clock)))():
         during = sys.getswitchinterval()
 
     assert during == pytest.approx(SWITCH)

@@ -11,12 +11,12 @@ import pytest_asyncio
 from PIL import Image
 
 from clawdbot.clock import SystemClock
-from clawdbot.config import EngineSettings
 from clawdbot.engine import arguments, models
 from clawdbot.engine.opener import opener
 from clawdbot.engine.protocol import Chunk, Engine, Request, Said, Sampling
 from clawdbot.engine.remote.opening import MANY
 from clawdbot.engine.remote.settings import RemoteSettings
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import PicturesRefused, PromptTooLong
 from clawdbot.prompt import Room, compose
 from clawdbot.testing.engine_contract import CHECKS, Check, its_tokens_spell_its_text

@@ -19,11 +19,12 @@ from clawdbot.bench.engine.subject import ModelOption, ProfileOption, ShapeOptio
 from clawdbot.bench.options import JsonOption, SeedOption
 from clawdbot.bench.output import milliseconds
 from clawdbot.clock import SystemClock
-from clawdbot.config import EngineSettings, SessionSettings
+from clawdbot.config import SessionSettings
 from clawdbot.engine.admission import Admission
 from clawdbot.engine.admission import Policy as Rules
 from clawdbot.engine.arguments import Profile
 from clawdbot.engine.protocol import EngineInfo
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import ConfigError
 from clawdbot.latency import Summary
 

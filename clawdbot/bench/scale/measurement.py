@@ -22,7 +22,7 @@ from clawdbot.bench.scale.crowd import NAME, Crowd, Screen, Square
 from clawdbot.bench.trace import answer_tokens, asked
 from clawdbot.clock import Clock, SystemClock
 from clawdbot.config import Allowed, SessionSettings, Settings, StoreSettings
-from clawdbot.engine.settled import settled
+from clawdbot.engine.settled import Settled
 from clawdbot.latency import Summary, summary
 from clawdbot.testing.engine import INFO, Script, ScriptedEngine, opened
 
@@ -141,7 +141,7 @@ async def _serving(engine: ScriptedEngine, square: Square, crowd: Crowd, clock: 
             access={NAME: Allowed(users=frozenset(range(1, crowd.conversations + 1)))},
             store=StoreSettings(path=Path(folder) / "clawdbot.sqlite3"),
         )
-        async with open_app(settings, settled(lambda: opened(engine)), clock, lambda timing: None) as app:
+        async with open_app(settings, Settled().around(lambda: opened(engine)), clock, lambda timing: None) as app:
             serving = asyncio.create_task(serve(app, {NAME: square}, clock, stop, settings.sessions.drain))
             try:
                 await square.open()

@@ -24,11 +24,12 @@ from clawdbot.bench.tune.candidates import GOALS, Goal, Verdict, candidates, jud
 from clawdbot.bench.tune.traffic import CPU, CUDA
 from clawdbot.bench.tune.tuner import Tuner
 from clawdbot.clock import SystemClock
-from clawdbot.config import EngineSettings, Settings
+from clawdbot.config import Settings
 from clawdbot.engine.admission import Policy
 from clawdbot.engine.arguments import Profile
 from clawdbot.engine.progress import shown
 from clawdbot.engine.protocol import Engine
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import ConfigError
 from clawdbot.faults import SECRET
 

@@ -48,6 +48,8 @@ class Remote:
     key: str | None
     images: int | None = None
     """How many pictures a prompt may have; None asks the servers."""
+    at: str = "engine.remote"
+    """The table of the settings that all this is from."""
 
 
 @asynccontextmanager
@@ -78,7 +80,7 @@ async def _engine(
 ) -> RemoteEngine:
     pool = Pool(len(servers))
     told: set[str] = set()
-    while not (cards := await _look(servers, remote.model, pool, told)):
+    while not (cards := await _look(servers, remote, pool, told)):
         await clock.sleep(remote.interval)
     server, card = servers[pool.up[0]], cards[0]
     # Its thread ends with the last answer that uses it, which may outlive the engine.
@@ -87,7 +89,7 @@ async def _engine(
     if theirs is not None and theirs != await tokenizer.encode(SAMPLE):
         raise EngineUnavailable(
             f"{server.url} tokenizes otherwise than the tokenizer here does.",
-            f'Set [engine.remote] tokenizer to the model that is served there ("{card.root or card.name}").',
+            f'Set [{remote.at}] tokenizer to the model that is served there ("{card.root or card.name}").',
         )
     up = [servers[number] for number in pool.up]
     images = await _images(up, card.name) if remote.images is None else remote.images
@@ -95,16 +97,16 @@ async def _engine(
     return RemoteEngine(servers, pool, card.name, tokenizer=tokenizer, info=info, clock=clock, interval=remote.interval)
 
 
-async def _look(servers: Sequence[Server], model: str, pool: Pool, told: set[str]) -> list[Card]:
+async def _look(servers: Sequence[Server], remote: Remote, pool: Pool, told: set[str]) -> list[Card]:
     """Try all servers; what those say that can answer, in their order. ``told`` is what the log has been told.
 
     Raises `EngineUnavailable` when none ever will.
     """
-    found = await asyncio.gather(*(_try(server, model) for server in servers))
+    found = await asyncio.gather(*(_try(server, remote.model) for server in servers))
     faults = [one for one in found if isinstance(one, Fault)]
     if len(faults) == len(servers) and all(fault.lasting for fault in faults):
         reasons = "; ".join(f"{server.url}: {fault}" for server, fault in zip(servers, faults, strict=True))
-        raise EngineUnavailable(f"No server can be used. {reasons}.", "Check [engine.remote] endpoints and model.")
+        raise EngineUnavailable(f"No server can be used. {reasons}.", f"Check [{remote.at}] endpoints and model.")
     for number, one in enumerate(found):
         pool.checked(number, isinstance(one, Card))
         if isinstance(one, Fault) and (sentence := f"{servers[number].url}: {one}") not in told:
@@ -144,7 +146,7 @@ async def _info(servers: Sequence[Server], cards: Sequence[Card], remote: Remote
     context = remote.context or min(card.context for card in cards)
     if not context:
         raise EngineUnavailable(
-            f"{servers[0].url} does not say how many tokens of context its model has.", "Set [engine.remote] context."
+            f"{servers[0].url} does not say how many tokens of context its model has.", f"Set [{remote.at}] context."
         )
     facts = await asyncio.gather(*(server.facts() for server in servers))
     versions = sorted({one.version for one in facts if one.version})

@@ -86,7 +86,7 @@ class Server:
             raise Fault("it serves no model yet")
         if not model and len(cards) > 1:
             names = ", ".join(card.name for card in cards)
-            raise Fault(f"it serves several models, {names}: [engine.remote] model has to say which", lasting=True)
+            raise Fault(f"it serves several models, {names}: `model` in its settings has to say which", lasting=True)
         chosen = next((card for card in cards if not model or card.name == model), None)
         if chosen is None:
             names = ", ".join(card.name for card in cards)

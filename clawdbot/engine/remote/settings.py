@@ -11,7 +11,7 @@ from clawdbot.errors import ConfigError
 from clawdbot.section import Count, Section
 
 KEY = "CLAWDBOT_ENGINE_API_KEY"
-"""The environment variable with the key that the servers ask for."""
+"""The environment variable with the key that the servers of `[engine]` ask for."""
 
 _ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 
@@ -33,7 +33,7 @@ Images = Annotated[int | Literal["ask"], BeforeValidator(_images)]
 
 
 class RemoteSettings(Section):
-    """``[engine.remote]``: the servers that run the model where ``[engine] kind`` is "remote". Times are seconds."""
+    """``[engine.remote]``: the servers that run the model where ``kind`` is "remote". Times are seconds."""
 
     endpoints: Annotated[tuple[Address, ...], Field(strict=False)] = ()
     """Each a `vllm serve`, or a router in front of several; ends in "/v1"."""
@@ -71,12 +71,15 @@ class RemoteSettings(Section):
         return Waits(self.connect_timeout, self.first_token_timeout, self.token_timeout, self.health_timeout)
 
 
-def with_key(found: RemoteSettings, environ: Mapping[str, str], source: str) -> RemoteSettings:
-    """``found`` in the file ``source``, with the key from the environment. Raises `ConfigError` for one in the file."""
+def with_key(
+    found: RemoteSettings, environ: Mapping[str, str], source: str, *, at: str, variable: str
+) -> RemoteSettings:
+    """``found`` of the table ``at`` in the file ``source``, with the key from the environment variable ``variable``.
+
+    Raises `ConfigError` for one in the file.
+    """
     if found.api_key is not None:
-        fault = (
-            f"engine.remote.api_key: a key does not belong in this file. Put it into the environment variable {KEY}."
-        )
-        raise ConfigError(source, fault)
-    key = environ.get(KEY, "").strip()
+        fault = f"a key does not belong in this file. Put it into the environment variable {variable}."
+        raise ConfigError(source, f"{at}.remote.api_key: {fault}")
+    key = environ.get(variable, "").strip()
     return found.model_copy(update={"api_key": SecretStr(key)}) if key else found

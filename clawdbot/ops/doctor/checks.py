@@ -8,8 +8,9 @@ from pathlib import Path
 import psutil
 
 from clawdbot.access import NOBODY
-from clawdbot.config import EngineSettings, Settings
+from clawdbot.config import Settings
 from clawdbot.engine.arguments import DEFAULTS_CUDA
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.engine.survey import package, survey
 from clawdbot.errors import StoreError
 from clawdbot.ops.doctor import database, install, leftovers, machine, openness, platforms

@@ -7,8 +7,8 @@ from typing import Literal
 
 import psutil
 
-from clawdbot.config import EngineSettings
 from clawdbot.engine.arguments import DEFAULTS_CPU
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.ops.doctor.finding import Finding, fail, ok, warn
 from clawdbot.ops.gauges import Gpu
 

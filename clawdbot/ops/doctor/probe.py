@@ -30,7 +30,7 @@ async def probe(
     with TemporaryDirectory(prefix="clawdbot-") as folder:
         store = StoreSettings(path=Path(folder, "probe.sqlite3"))
         unfooted = settings.answers.model_copy(update={"footer": False})
-        alone = settings.model_copy(update={"store": store, "adapters": {}, "answers": unfooted})
+        alone = settings.model_copy(update={"store": store, "adapters": {}, "models": {}, "answers": unfooted})
         console = build(AdapterTable("doctor", {"once": QUESTION}, None))
         failed: list[EngineUnavailable] = []
         try:

@@ -23,6 +23,7 @@ from clawdbot.cli import cli as commands
 from clawdbot.clock import SystemClock
 from clawdbot.engine.arguments import Profile
 from clawdbot.engine.protocol import Request
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import ConfigError
 from clawdbot.testing.engine import INFO, Script, ScriptedEngine
 
@@ -59,7 +60,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, st
 Asked = list[tuple[str, str, Mapping[str, Any], str]]
 
 
-def printed_settings(out: str, tmp_path: Path) -> config.EngineSettings:
+def printed_settings(out: str, tmp_path: Path) -> EngineSettings:
     """What the bot makes of the snippet at the end of the output."""
     (tmp_path / "tuned.toml").write_text(out[out.index("[engine]") :])
     return config.load(tmp_path / "tuned.toml", {}).engine

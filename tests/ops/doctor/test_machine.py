@@ -10,8 +10,8 @@ from typing import Literal
 import psutil
 import pytest
 
-from clawdbot.config import EngineSettings
 from clawdbot.engine.process import PARENT
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.ops.doctor.finding import Level
 from clawdbot.ops.doctor.leftovers import Running, leftovers, running
 from clawdbot.ops.doctor.machine import GIB, Cpu, Need, device, gpu_memory, memory, need_of, read_cpu
