@@ -49,6 +49,10 @@ class Limits:
     bot: Bucket
     """What the whole bot may do on this platform, whose name its key begins with ("discord", "discord:commands")."""
     pace: Pace
+    messages: int | None = None
+    """The most messages that one reply may be, for more text is a file of the last one; None: as many as it takes.
+
+    1 where another message could not be told from a repetition of it."""
 
     @property
     def platform(self) -> str:

@@ -113,8 +113,12 @@ class DiscordSettings(BaseModel):
         )
 
     def command_limits(self, interaction: int) -> Limits:
-        """What Discord allows for the answer to one slash command: one bucket, and no part in the whole bot's."""
+        """What Discord allows for the answer to one slash command: one bucket, and no part in the whole bot's.
+
+        A single message, which may be written again: for further ones Discord takes no nonce, and those for the asker
+        alone are listed nowhere, so one whose receipt got lost would be seen twice.
+        """
         bucket = Bucket(f"discord:command:{interaction}", (Rate(*self.answers),))
         every = Bucket("discord:commands", ())
         pace = Pace(self.first, self.by_age)
-        return Limits(fits=fits, size=SIZE, sends=bucket, edits=bucket, typing=None, bot=every, pace=pace)
+        return Limits(fits=fits, size=SIZE, sends=bucket, edits=bucket, typing=None, bot=every, pace=pace, messages=1)

@@ -19,6 +19,8 @@ class Layout:
     def __init__(self, limits: Limits, most: int, footnote: str = "") -> None:
         """At most ``most`` messages of text; what does not fit them comes as a file with one more.
 
+        With none there is a single message, and a text that does not fit it is all in its file.
+
         Every message has room for ``footnote``, the longest that may stand below the last one: were it made at the
         end, text that was read already would move to another message.
         """
@@ -48,12 +50,12 @@ class Layout:
         """Frames for a finished text, with the mark of its state and a footnote below the last, if there is room."""
         whole = text if files and not text else marked(text, state)
         pieces = self._splitter.parts(_plain(whole))
-        if len(pieces) > self._most:
+        if len(pieces) > self._most and not (len(pieces) == 1 and self._fits(pieces[0])):
             plain = _plain(visible(text))
             kept = self._splitter.parts(plain)[: self._most]
             # Without anything left of the text it is only its mark that did not fit.
             if rest := self._splitter.after(plain, self._most):
-                pieces = [*kept, marked(words.REST, state)]
+                pieces = [*kept, marked(words.REST if kept else words.ATTACHED, state)]
                 files = (*files, File(REST_NAME, rest.encode()))
         frames = _frames(pieces, state, tuple(files), private=private)
         if footnote and frames and frames[-1].text and self._limits.fits(_noted(frames[-1].text, footnote)):

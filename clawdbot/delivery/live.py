@@ -70,7 +70,9 @@ class LiveReply:
         journal = journal or NoJournal()
         self._parts = Parts(reply, key=key, budgets=budgets, clock=clock, journal=journal, posts=posts, anew=anew)
         self._buckets = (reply.limits.edits, reply.limits.bot)
-        self._layout = Layout(reply.limits, most_parts, footnote)
+        allowed = reply.limits.messages
+        most = most_parts if allowed is None else min(most_parts, allowed - 1)
+        self._layout = Layout(reply.limits, most, footnote)
         self._growth = Growth(reply.limits.pace, clock.now())
         self._growth.notice = self._usual = words.WRITING_ANEW if anew and any(posts or ()) else ""
         self._final = Final(self._layout, [], "")

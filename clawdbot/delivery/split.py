@@ -52,7 +52,8 @@ class Splitter:
     def after(self, text: str, count: int) -> str:
         """What of ``text`` comes after its first ``count`` pieces; nothing when there are no more."""
         self.parts(text)
-        return text[self._borders[count - 1] :] if count <= len(self._borders) else ""
+        borders = [0, *self._borders]
+        return text[borders[count] :] if count < len(borders) else ""
 
     def _cut(self, rest: str) -> None:
         """Move one more piece from ``rest``, which does not fit, to the finished ones."""

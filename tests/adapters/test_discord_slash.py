@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 from pydantic import SecretStr
 
+from clawdbot import words
 from clawdbot.abilities import Suggests
 from clawdbot.chat import Adapter, File, Frame, Reply, State
+from clawdbot.delivery.layout import Layout
 from clawdbot.errors import Gone, Limited, Unreachable, Unsure
 from clawdbot.menu import COMMANDS
 from clawdbot.testing.clock import ManualClock
@@ -114,6 +116,24 @@ async def test_a_long_answer_follows_in_further_messages(scene: Scene) -> None:
         ("One.", scene.sim.user.id),
         ("Two.", scene.sim.user.id),
     ]
+
+
+async def test_a_long_private_answer_is_seen_once_whatever_gets_lost(scene: Scene) -> None:
+    """Discord knows no nonce for further messages of a command: so there is one, which may be written again."""
+    called, reply = await scene.call("audit")
+    text = "\n".join(f"{number} was let in" for number in range(400))
+    scene.sim.faults.add("POST callback", Fault(Trouble.RESET_AFTER))
+    scene.sim.faults.add("PATCH answer", Fault(Trouble.RESET_AFTER))
+
+    allowed = reply.limits.messages
+    assert allowed is not None
+    (frame,) = Layout(reply.limits, allowed - 1).final(text, State.NOTICE, private=True)
+    for _ in range(2):
+        with pytest.raises(Unsure):
+            await reply.send(frame, "part-0")
+    await reply.send(frame, "part-0")
+    assert [(post.text, post.only_for) for post in called.answers] == [(words.ATTACHED, scene.sim.user.id)]
+    assert [file[1].decode() for file in called.answers[0].now.files] == [text]
 
 
 async def test_an_answer_can_be_changed(scene: Scene) -> None:

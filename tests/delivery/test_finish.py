@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from clawdbot.delivery.live import LiveReply
 from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Unreachable, Unsure
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.memory import NO_MISHAP, Call, MemoryReply, Mishap, limits
-from clawdbot.words import EMPTY, FAILED, INTERRUPTED_MARK, STOPPED_MARK
+from clawdbot.words import ATTACHED, EMPTY, FAILED, INTERRUPTED_MARK, STOPPED_MARK
 
 Live = Callable[..., LiveReply]
 Play = Callable[..., Awaitable[None]]
@@ -194,6 +195,15 @@ async def test_mark_counts_in_the_length(clock: ManualClock, live: Live) -> None
         await answer.finish(text, State.STOPPED)
         assert "".join(reply.screen.texts).endswith(STOPPED_MARK)
         assert len(reply.screen.texts) == 2
+
+
+async def test_where_a_reply_is_one_message_a_long_text_is_its_file(clock: ManualClock, live: Live) -> None:
+    """A further one would be seen twice whenever its receipt got lost."""
+    reply = MemoryReply(clock, replace(limits(size=200), messages=1))
+    text = "".join(WORDS).strip()
+    async with live(reply) as answer:
+        await answer.finish(text, State.NOTICE)
+    assert reply.screen.frames == [Frame(ATTACHED, State.NOTICE, (File("answer.md", text.encode()),))]
 
 
 async def test_past_a_number_of_messages_the_rest_is_a_file(clock: ManualClock, live: Live) -> None:

@@ -12,6 +12,17 @@ STATES = [State.FINAL, State.STOPPED, State.INTERRUPTED]
 ENDINGS = {State.FINAL: "", State.STOPPED: words.STOPPED_MARK, State.INTERRUPTED: words.INTERRUPTED_MARK}
 
 
+@pytest.mark.parametrize("text", ["short", "x" * SIZE, "x" * (SIZE + 1), "word " * 400])
+def test_a_reply_of_one_message_is_one(text: str) -> None:
+    """What does not fit it is whole in its file; nothing is cut, nothing is told twice."""
+    (frame,) = Layout(limits(size=SIZE), 0).final(text, State.NOTICE)
+    if len(text) <= SIZE:
+        assert (frame.text, frame.files) == (text, ())
+    else:
+        assert frame.text == words.ATTACHED
+        assert [file.data.decode() for file in frame.files] == [text.strip()]
+
+
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("length", range(260, 320))
 def test_text_about_as_long_as_its_messages_is_shown_whole_with_its_mark(length: int, state: State) -> None:
