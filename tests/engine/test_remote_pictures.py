@@ -29,7 +29,7 @@ def said(request: Request) -> Script:
 
 
 @asynccontextmanager
-async def two(sees: int) -> AsyncIterator[tuple[SimVllm, SimVllm]]:
+async def two(sees: int | None) -> AsyncIterator[tuple[SimVllm, SimVllm]]:
     async with SimVllm(said, sees=sees) as home, SimVllm(said, sees=sees) as other:
         yield home, other
 
@@ -155,6 +155,16 @@ async def test_what_is_set_is_not_asked() -> None:
     async with SimVllm(said, sees=2) as sim, remote(sim, images=1) as engine:
         assert engine.info.images == 1
         assert not any(asked.chat for asked in sim.asked)
+
+
+async def test_a_router_that_knows_no_chats_takes_no_pictures() -> None:
+    """Whatever the settings say; it may be of another kind than the one behind it, so each gets its try."""
+    async with two(sees=None) as (home, other), remote(home, other, images=5) as engine:
+        with pytest.raises(PicturesRefused):
+            await exhaust(engine, asking(RED))
+
+    assert home.called["chat"] >= 1
+    assert other.called["chat"] >= 1
 
 
 @pytest.mark.parametrize(("sees", "limit"), [(1, 1), (0, None)])

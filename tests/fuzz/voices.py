@@ -97,8 +97,11 @@ def plain_voice() -> Voice:
     return Voice(CharacterTokenizer(), frozenset(range(-6, 0)))
 
 
-def voice(family: str) -> Voice:
-    """A byte-level tokenizer of 256 letters with the control tokens and the template of ``family``."""
+def voice(family: str, *, normalised: bool = False) -> Voice:
+    """A byte-level tokenizer of 256 letters with the control tokens and the template of ``family``.
+
+    ``normalised``: it looks for those tokens in a text that it has normalised.
+    """
     import tokenizers
     import transformers
 
@@ -109,8 +112,11 @@ def voice(family: str) -> Voice:
     core.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = tokenizers.decoders.ByteLevel()
     controls = CONTROLS[family]
-    core.add_special_tokens([token for token in controls if token not in UNMARKED])
-    core.add_tokens([tokenizers.AddedToken(token, normalized=False) for token in controls if token in UNMARKED])
+    if normalised:
+        core.normalizer = tokenizers.normalizers.NFKC()
+    tokens = [tokenizers.AddedToken(token, normalized=normalised) for token in controls]
+    core.add_special_tokens([token for token in tokens if token.content not in UNMARKED])
+    core.add_tokens([token for token in tokens if token.content in UNMARKED])
     model = transformers.PreTrainedTokenizerFast(tokenizer_object=core)
     model.chat_template = TEMPLATES[family]
     return Voice(ChatTokenizer(model), frozenset(range(len(letters), len(model))), model)

@@ -82,10 +82,10 @@ class RemoteEngine:
             except Fault as fault:
                 self._note(number, fault)
                 tried.append(number)
-                if request.images and fault.blame is Blame.REQUEST:
-                    raise refusal(str(fault)) from fault
                 # Once more than there are: a connection may have been closed just when it was used again.
                 if arriving.begun or fault.blame is Blame.REQUEST or len(tried) > len(self._servers):
+                    if request.images and not arriving.begun and fault.refuses:
+                        raise refusal(str(fault)) from fault
                     raise GenerationFailed(f"{self._servers[number].url} did not finish an answer: {fault}") from fault
             else:
                 return

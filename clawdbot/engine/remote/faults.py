@@ -29,6 +29,11 @@ class Fault(Exception):
         self.lasting = lasting
         super().__init__(reason)
 
+    @property
+    def refuses(self) -> bool:
+        """Whether the server took the request for one that it will not answer, or does not know such requests."""
+        return self.blame is Blame.REQUEST or isinstance(self, NoSuchPage)
+
 
 class NoSuchPage(Fault):
     """404: the server has none there, or another model than was asked for."""

@@ -19,7 +19,7 @@ from clawdbot.engine.protocol import Request, Said, Sampling
 from clawdbot.engine.remote import calls
 from clawdbot.engine.remote.calls import Call
 from clawdbot.engine.remote.deltas import Delta, Reader
-from clawdbot.engine.remote.faults import Blame, Fault, NoSuchPage, translated
+from clawdbot.engine.remote.faults import Fault, NoSuchPage, translated
 from clawdbot.engine.remote.waits import Waits
 
 T = TypeVar("T")
@@ -129,10 +129,8 @@ class Server:
             async with aclosing(self.stream(call)) as answer:
                 async for _ in answer:
                     pass
-        except NoSuchPage:
-            return False
         except Fault as fault:
-            if fault.blame is Blame.REQUEST:
+            if fault.refuses:
                 return False
             raise
         return True
