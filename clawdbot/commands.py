@@ -147,7 +147,8 @@ class Commands:
         day = await self._store.timings(now - DAY)
         hour = [timing for timing in day if timing.at >= now - HOUR]
         gauges = await asyncio.to_thread(self._meter.read)
-        text = report(hour, day, self._models.default.host.info, gauges)
+        engines = {model.name: model.host.info for model in self._models}
+        text = report(hour, day, engines, gauges)
         files = (File("latency.png", await asyncio.to_thread(draw, day, now)),) if day else ()
         return Said(text, files, private=True)
 

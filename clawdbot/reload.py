@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from clawdbot.config import AdapterTable, Settings
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import ConfigError
 from clawdbot.sessions import survived
 
@@ -17,6 +18,7 @@ log = logging.getLogger(__name__)
 
 ANSWERS = ("system_prompt", "max_tokens", "temperature", "top_p", "history_share", "max_messages")
 SESSIONS = ("waiting", "queue", "share", "busy")
+MODELS = ("about", "system_prompt", "temperature", "top_p", "max_tokens")
 """Those of their tables that a running bot can adopt."""
 
 
@@ -86,6 +88,11 @@ def adoptable(old: Settings, new: Settings) -> Settings:
     sessions = {name: getattr(new.sessions, name) for name in SESSIONS}
     return old.model_copy(
         update={
+            "engine": _adopting(old.engine, new.engine),
+            "models": {
+                name: _adopting(model, new.models[name]) if name in new.models else model
+                for name, model in old.models.items()
+            },
             "access": new.access,
             "quota": new.quota,
             "personas": new.personas,
@@ -94,6 +101,10 @@ def adoptable(old: Settings, new: Settings) -> Settings:
             "logging": old.logging.model_copy(update={"level": new.logging.level}),
         }
     )
+
+
+def _adopting(old: EngineSettings, new: EngineSettings) -> EngineSettings:
+    return old.model_copy(update={name: getattr(new, name) for name in MODELS})
 
 
 def changed(old: Settings, new: Settings) -> tuple[str, ...]:

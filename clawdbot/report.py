@@ -1,8 +1,10 @@
 """What `/latency` says. Pure: timings and readings in, Markdown out."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import isnan
+from typing import Literal
 
 from clawdbot.engine.protocol import EngineInfo
 from clawdbot.latency import STAGES, Timing, speed, stages, summary
@@ -12,16 +14,35 @@ REPORT_SIZE = 1900
 """The most characters of `report`: one message on every platform (Discord takes 2,000)."""
 
 
-def report(hour: Sequence[Timing], day: Sequence[Timing], info: EngineInfo | None, gauges: Gauges) -> str:
+MOST_MODELS = 4
+"""Models that the text of `report` names; the bot's page shows all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Answers that have something in common."""
+
+    kind: Literal["platform", "model"]
+    name: str
+
+    def has(self, timing: Timing) -> bool:
+        """Whether an answer is one of them."""
+        return bool(getattr(timing, self.kind) == self.name)
+
+
+def report(
+    hour: Sequence[Timing], day: Sequence[Timing], models: Mapping[str, EngineInfo | None], gauges: Gauges
+) -> str:
     """What `/latency` says, as Markdown of at most `REPORT_SIZE` characters.
 
-    ``hour`` and ``day`` are the answers of the last hour and of the last day (those of the hour included); ``info`` is
-    None while the engine starts. When the text grows too long, the platforms with the fewest answers are left out.
+    ``hour`` and ``day`` are the answers of the last hour and of the last day (those of the hour included); ``models``
+    are by name, None while their engines are not there. When the text grows too long, the models and then the platforms
+    with the fewest answers are left out.
     """
-    names = [name for name, _ in Counter(timing.platform for timing in day).most_common()]
-    tail = [*_engine(info), _machine(gauges)]
-    for shown in range(len(names), -1, -1):
-        text = "\n".join([*_tables(hour, day, names[:shown]), *tail])
+    groups = [*_groups("platform", day), *(_groups("model", day) if len(models) > 1 else ())]
+    tail = [*_engines(models), _machine(gauges)]
+    for shown in range(len(groups), -1, -1):
+        text = "\n".join([*_tables(hour, day, groups[:shown]), *tail])
         if len(text) <= REPORT_SIZE:
             break
     return text
@@ -39,28 +60,34 @@ def own(timings: Sequence[Timing]) -> str:
     return "\n".join(["**Your last answers**, the newest first", "```", *rows, "```"])
 
 
-def _tables(hour: Sequence[Timing], day: Sequence[Timing], platforms: Sequence[str]) -> list[str]:
+def _groups(kind: Literal["platform", "model"], day: Sequence[Timing]) -> list[Group]:
+    """Those of a kind that have a name, the ones with the most answers first."""
+    counted = Counter(getattr(timing, kind) for timing in day)
+    return [Group(kind, name) for name, _ in counted.most_common() if name]
+
+
+def _tables(hour: Sequence[Timing], day: Sequence[Timing], groups: Sequence[Group]) -> list[str]:
     if not day:
         return ["**Latency:** no answers in the last hour or day yet."]
     if len(hour) == len(day):
-        tables = _table("hour and day", day, platforms)
+        tables = _table("hour and day", day, groups)
     elif not hour:
-        tables = ["last hour: no answers", "", *_table("last day", day, platforms)]
+        tables = ["last hour: no answers", "", *_table("last day", day, groups)]
     else:
-        tables = [*_table("last hour", hour, platforms), "", *_table("last day", day, platforms)]
+        tables = [*_table("last hour", hour, groups), "", *_table("last day", day, groups)]
     return ["**Latency**, p50 p95 p99 in ms; → is the time since the line above", "```", *tables, "```"]
 
 
-def _table(title: str, timings: Sequence[Timing], platforms: Sequence[str]) -> list[str]:
+def _table(title: str, timings: Sequence[Timing], groups: Sequence[Group]) -> list[str]:
     seen = [timing for timing in timings if timing.first_visible is not None]
     rows = [_row(title, "p50", "p95", "p99"), _times("~ platform", [timing.platform_delay for timing in timings])]
     spent = [dict(stages(timing)) for timing in seen]
     rows += [_times(f"→ {stage}", [one.get(stage) for one in spent]) for stage in STAGES]
     rows.append(_times("TTFT", [timing.first_token for timing in timings]))
-    for name in platforms:
-        mine = [timing for timing in timings if timing.platform == name]
+    for group in groups:
+        mine = [timing for timing in timings if group.has(timing)]
         if mine:
-            rows.append(f"{name[:20]}: {len(mine):,}")
+            rows.append(f"{group.name[:20]}: {len(mine):,}")
             rows.append(_times("  first visible", [timing.first_visible for timing in mine]))
             rows.append(_times("  total", [timing.complete for timing in mine]))
     return [*rows, _sums(timings)]
@@ -93,6 +120,21 @@ def _milliseconds(seconds: float) -> str:
     if seconds >= 100:
         return f"{seconds:.0f}s"
     return f"{seconds * 1000:.1f}" if abs(seconds) < 0.00995 else f"{seconds * 1000:.0f}"
+
+
+def _engines(models: Mapping[str, EngineInfo | None]) -> list[str]:
+    """One with its settings; several in a line each."""
+    if len(models) == 1:
+        return _engine(*models.values())
+    lines = [f"**{name}:** {_line(info)}" for name, info in models.items()]
+    more = [f"and {len(lines) - MOST_MODELS} more models"] if len(lines) > MOST_MODELS else []
+    return [*lines[:MOST_MODELS], *more]
+
+
+def _line(info: EngineInfo | None) -> str:
+    if info is None:
+        return "not there yet"
+    return f"`{_short(info.model, 40)}` · {_short(info.device, 40)} · {_short(info.version, 40)}"
 
 
 def _engine(info: EngineInfo | None) -> list[str]:

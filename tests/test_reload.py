@@ -49,6 +49,11 @@ def old(tmp_path: Path) -> Settings:
         ),
         (("sessions.queue",), {"sessions": SessionSettings(queue=1)}),
         (("personas.pirate.system_prompt",), {"personas": {"pirate": Persona(system_prompt="Arr.")}}),
+        (("engine.about",), {"engine": EngineSettings(about="Quick")}),
+        (
+            ("models.large.system_prompt", "models.large.temperature"),
+            {"models": {"large": EngineSettings(system_prompt="Think.", temperature=0)}},
+        ),
         (("logging.level",), {"logging": LoggingSettings(level="debug")}),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
@@ -58,6 +63,8 @@ def test_what_a_running_bot_can_take_up(old: Settings, keys: tuple[str, ...], up
         old = old.model_copy(update={"access": {"telegram": Allowed()}})
     if "personas" in update:
         old = old.model_copy(update={"personas": {"pirate": Persona(system_prompt="Ahoy.")}})
+    if "models" in update:
+        old = old.model_copy(update={"models": {"large": EngineSettings()}})
     new = old.model_copy(update=update)
 
     assert changed(old, new) == keys
@@ -69,6 +76,8 @@ def test_what_a_running_bot_can_take_up(old: Settings, keys: tuple[str, ...], up
     [
         ("engine.model", {"engine": EngineSettings(model="another")}),
         ("engine.args.max_model_len", {"engine": EngineSettings(args={"max_model_len": 5})}),
+        ("engine.concurrent", {"engine": EngineSettings(concurrent=5)}),
+        ("models.large", {"models": {"large": EngineSettings()}}),
         ("answers.footer", {"answers": AnswerSettings(footer=True)}),
         ("sessions.concurrent", {"sessions": SessionSettings(concurrent=1)}),
         ("store.keep_days", {"store": StoreSettings(path=Path("elsewhere"), keep_days=1)}),

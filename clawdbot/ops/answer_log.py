@@ -20,6 +20,7 @@ def chain(timing: Timing) -> dict[str, object]:
     speed = timing.tokens_per_second
     return {
         "platform": timing.platform,
+        "model": timing.model,
         "state": timing.state,
         **{f"{name.replace(' ', '_')}_ms": round(seconds * 1000, 3) for name, seconds in stages(timing)},
         "total_ms": round(timing.complete * 1000, 3),

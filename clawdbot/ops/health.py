@@ -38,7 +38,8 @@ class Health:
         told = {
             "ready": not readings.troubles,
             "reasons": readings.troubles,
-            "engine": readings.engine_ready,
+            "engine": readings.default.ready,
+            "models": {model.name: model.phase.value for model in readings.models},
             "platforms": dict(readings.connected),
         }
         return web.json_response(told, status=503 if readings.troubles else 200)

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from clawdbot.delivery.pace import Room
-from clawdbot.engine.protocol import EngineInfo
 from clawdbot.errors import Limited
 from clawdbot.latency import Timing, stages
 from clawdbot.observed import Call, Fact
 from clawdbot.ops.gauges import Gauges
-from clawdbot.ops.readings import Readings
+from clawdbot.ops.readings import ModelReading, Readings
 
 KEPT = 200
 """Answers that the page knows of."""
@@ -57,7 +56,7 @@ class Look:
         return {
             "reasons": readings.troubles,
             "facts": [*_queue(readings), *_machine(gauges)],
-            "engine": [("state", readings.phase.value), *_engine(readings.engine)],
+            "engine": [fact for model in readings.models for fact in _engine(model)],
             "platforms": [self._platform(name, on, rooms) for name, on in readings.connected.items()],
         }
 
@@ -108,11 +107,15 @@ def _machine(gauges: Gauges) -> list[tuple[str, str]]:
     return [("bot and engine", own), *gpus]
 
 
-def _engine(info: EngineInfo | None) -> list[tuple[str, str]]:
+def _engine(model: ModelReading) -> list[tuple[str, str]]:
+    """What is known of one model's engine; several stand one after the other."""
+    info = model.engine
+    head = [("model", model.name), ("state", model.phase.value)]
     if info is None:
-        return []
+        return head
     return [
-        ("model", info.model),
+        *head,
+        ("runs", info.model),
         ("device", info.device),
         ("engine", info.version),
         ("context", f"{info.context:,} tokens"),

@@ -111,7 +111,9 @@ async def test_it_is_alive_before_it_is_ready(bot: NewBot) -> None:
 async def test_it_is_ready_when_the_engine_is_there_and_platforms_are_connected(bot: NewBot) -> None:
     async with bot({"here": Platform()}) as started:
         started.loaded.set()
-        assert '"platforms": {"here": true}' in await started.becomes(200)
+        told = await started.becomes(200)
+        assert '"models": {"demo": "ready"}' in told
+        assert '"platforms": {"here": true}' in told
 
 
 async def test_it_is_not_ready_while_a_platform_is_away(bot: NewBot) -> None:
@@ -133,7 +135,7 @@ async def test_metrics_are_told_with_what_is_logged(bot: NewBot) -> None:
         status, told = await started.get("/metrics")
         assert status == 200
         assert 'clawdbot_errors_total{kind="",module="clawdbot.somewhere"} 1.0' in told
-        assert "clawdbot_queue_depth 0.0" in told
+        assert 'clawdbot_queue_depth{model="demo"} 0.0' in told
 
 
 async def test_on_loopback_another_name_is_refused_for_all_but_life(bot: NewBot) -> None:

@@ -10,13 +10,16 @@ from clawdbot.errors import Limited
 from clawdbot.observed import Call, Received
 from clawdbot.ops.gauges import Gauges, Gpu
 from clawdbot.ops.look import KEPT, Look
-from clawdbot.ops.readings import Readings
+from clawdbot.ops.readings import ModelReading, Readings
 from clawdbot.testing.engine import INFO
 
 from ..answers import ANSWER
 
 READY = Readings(
-    closing=False, phase=Phase.READY, engine=INFO, connected={"discord": True}, answers=3, depth=Depth(2, 1, 1)
+    closing=False,
+    models=(ModelReading("small", Phase.READY, INFO, Depth(2, 1, 1)),),
+    connected={"discord": True},
+    answers=3,
 )
 IDLE = Gauges((), 0.0, 0)
 
@@ -93,12 +96,12 @@ def test_machine_engine_and_line_are_told() -> None:
 
     assert ("in line for the engine", "2") in told["facts"]
     assert ("GPU 0", "NVIDIA H200, 50% busy, 1.0 of 2.0 GiB") in told["facts"]
-    assert ("model", "scripted") in told["engine"]
+    assert told["engine"][:3] == [("model", "small"), ("state", "ready"), ("runs", "scripted")]
     assert told["reasons"] == []
 
 
 def test_an_engine_that_starts_says_so() -> None:
-    told = Look().now(replace(READY, phase=Phase.LOADING, engine=None), IDLE, {})
+    told = Look().now(replace(READY, models=(replace(READY.default, phase=Phase.LOADING, engine=None),)), IDLE, {})
 
     assert told["reasons"] == ["The engine is starting."]
-    assert told["engine"] == [("state", "loading")]
+    assert told["engine"] == [("model", "small"), ("state", "loading")]
