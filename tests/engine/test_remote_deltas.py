@@ -59,6 +59,20 @@ def test_a_thought_that_the_template_opened_is_only_closed() -> None:
     assert text_of(Reader("<reasoning>\n"), *events) == "It is a bird.\n</reasoning>\n\nA heron."
 
 
+def test_a_thought_with_nothing_in_it_is_closed_too() -> None:
+    """The model closes at once what the template opened, and its mark is all that the server takes away."""
+    assert text_of(Reader("<think>\n"), said(), said(content="A heron.")) == "\n</think>\n\nA heron."
+
+
+@pytest.mark.parametrize("opening", ["", "<think>\n"])
+def test_a_server_that_takes_nothing_apart_is_believed(opening: str) -> None:
+    """Its text has the marks already; half a character is no mark."""
+    first = {"choices": [{"delta": {"role": "assistant", "content": ""}}]}
+    events = first, said(content="It is"), said(content=""), said(content="\n</think>\n\n"), said(content="A heron.")
+
+    assert text_of(Reader(opening), *events) == "It is\n</think>\n\nA heron."
+
+
 def test_an_answer_that_ends_in_its_thought_stays_in_it() -> None:
     assert text_of(Reader(), said("length", reasoning="It is")) == "<think>\nIt is"
 

@@ -66,7 +66,9 @@ class Reader:
     def _of_chat(self, delta: Mapping[str, Any]) -> str:
         said: str = delta.get("content") or ""
         text: str = delta.get("reasoning") or delta.get("reasoning_content") or ""
-        if text and not self._closing:
+        # A token without either is a mark that the server took away: of a thought with nothing in it that is all.
+        taken = self._opening and delta.get("content") is None and "role" not in delta
+        if (text or taken) and not self._closing:
             self._closing = closing(self._opening or OPENING)
             text = text if self._opening else OPENING + text
             self._opening = ""

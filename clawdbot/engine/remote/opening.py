@@ -136,9 +136,12 @@ async def _images(servers: Sequence[Server], model: str) -> int:
     """How many pictures a prompt may have, by the first server that lets itself be tried; all have the same model."""
     for server in servers:
         try:
-            return MANY if await server.sees(model) else 0
+            sees = await server.sees(model)
         except Fault as fault:
             log.warning("%s: whether it takes pictures does not show: %s", server.url, fault)
+        else:
+            log.info("%s: it takes %s", server.url, "pictures" if sees else "no pictures")
+            return MANY if sees else 0
     return 0
 
 
