@@ -1,15 +1,11 @@
 """The messages that a platform makes of one album are one question."""
 
 import asyncio
-import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from clawdbot.chat import Message
 from clawdbot.clock import Clock
-from clawdbot.errors import StoreError
 from clawdbot.store import Store
-
-log = logging.getLogger(__name__)
 
 QUIET = 0.7
 """Seconds after the last message of an album in which no further one came: it is whole."""
@@ -19,14 +15,16 @@ KEPT = 60.0
 
 @dataclass(slots=True)
 class _Album:
-    whole: Message
-    """Its first message with the files and texts of all that came so far."""
+    first: str
+    """`Message.id` of the message that came first."""
     last: float
     """When the latest of them came, seconds of `Clock.now`."""
     reply: asyncio.Future[int | None]
     """The id in the store that the question was given; None when it was refused."""
     open: bool = True
     """Whether a further message is a part of it."""
+    storing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while one of them is being stored, in the order in which they came."""
 
 
 class Albums:
@@ -40,7 +38,7 @@ class Albums:
     async def joins(self, message: Message) -> bool:
         """Whether it is a further message of an album and so, stored by now, a part of that question.
 
-        Nothing else is to be done about it then, whether the question is answered or was refused.
+        Nothing else is to be done about it then, whether the question is answered or was refused. Raises `StoreError`.
         """
         if not message.album:
             return False
@@ -48,17 +46,15 @@ class Albums:
         self._known = {key: album for key, album in self._known.items() if now - album.last < KEPT}
         album = self._known.get(_key(message))
         if album is None:
-            self._known[_key(message)] = _Album(message, now, asyncio.get_running_loop().create_future())
+            self._known[_key(message)] = _Album(message.id, now, asyncio.get_running_loop().create_future())
         if album is None or not album.open:
             return False
-        album.last, album.whole = now, _joined(album.whole, message)
-        reply = await asyncio.shield(album.reply)
-        if reply is None:
-            return album.open
-        try:
-            await self._store.extend(reply, message, album.whole)
-        except StoreError:
-            log.exception("a message of an album could not be stored; a restart would not know of it")
+        album.last = now
+        async with album.storing:
+            reply = await asyncio.shield(album.reply)
+            if reply is None:
+                return album.open
+            await self._store.pieces.add(reply, message)
         return True
 
     def stored(self, message: Message, reply: int | None) -> None:
@@ -76,20 +72,20 @@ class Albums:
             album.reply.set_result(reply)
 
     async def whole(self, message: Message) -> Message:
-        """``message`` with the others of its album when no more of them come, if it is the first of one."""
+        """``message`` with the others of its album when no more of them come, if it is the first of one.
+
+        Raises `StoreError`.
+        """
         album = self._known.get(_key(message))
-        if album is None or album.whole.id != message.id:
+        if album is None or album.first != message.id:
             return message
         while (wait := album.last + QUIET - self._clock.now()) > 0:
             await self._clock.sleep(wait)
         album.open = False
-        return replace(message, text=album.whole.text, files=album.whole.files)
+        async with album.storing:
+            kept = await self._store.asked(message.conversation.platform, message.id)
+        return replace(message, text=kept.question.message.text, files=kept.question.message.files) if kept else message
 
 
 def _key(message: Message) -> tuple[str, str]:
     return message.conversation.key, message.album
-
-
-def _joined(first: Message, further: Message) -> Message:
-    text = "\n".join(filter(None, (first.text, further.text)))
-    return replace(first, text=text, files=(*first.files, *further.files))

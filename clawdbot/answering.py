@@ -113,7 +113,8 @@ class Answering:
                     if not taken.done():
                         taken.set_result(True)
                 if left is not None:
-                    again = Asked.of(left, asked.reply, asked.ticket, unfinished=revision.unfinished)
+                    unfinished, album = revision.unfinished, asked.message.album
+                    again = Asked.of(left, asked.reply, asked.ticket, unfinished=unfinished, album=album)
         return again and replace(again, posts=again.posts or None)
 
     def _live(self, asked: Asked, draft: Draft | None) -> LiveReply:

@@ -30,7 +30,7 @@ class Asked:
     """Those that came along, as soon as they were read."""
 
     @classmethod
-    def of(cls, left: Unfinished, reply: Reply, ticket: Ticket, *, unfinished: bool = False) -> Self:
-        """What there is of it in the store, to be answered; ``unfinished``: the question may go on."""
-        message = replace(left.question.message, unfinished=unfinished)
+    def of(cls, left: Unfinished, reply: Reply, ticket: Ticket, *, unfinished: bool = False, album: str = "") -> Self:
+        """What there is of it in the store, to be answered; ``unfinished``, ``album``: how the question may go on."""
+        message = replace(left.question.message, unfinished=unfinished, album=album)
         return cls(left.reply, message, reply, ticket, left.posts, revised=left.revised)

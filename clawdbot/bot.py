@@ -85,12 +85,12 @@ class Bot:
             case Message():
                 return self._in_order(event, reply, partial(self._take, event, reply))
             case Edited():
-                return self._in_order(event.message, reply, partial(self._take_edited, event.message, reply))
+                return self._in_order(event.message, reply, partial(self._take_edited, event, reply))
             case Pressed():
                 self._press(event, reply)
             case Deleted():
-                stop = partial(self._take_deleted, event)
-                return self._arrivals.take(event.conversation.platform, (event.message_id,), stop)
+                work = partial(self._revising.removed, event.conversation, event.message_id)
+                return self._arrivals.take(event.conversation.platform, (event.message_id,), work)
             case Migrated():
                 return asyncio.shield(self._sessions.spawn(partial(self._move, event)))
             case Typing():
@@ -147,19 +147,14 @@ class Bot:
                 self._albums.refuse(message)  # unless it was taken; the others of it are not to wait for ever
         await self._gate.note_admitted(message.author, message.conversation, reason)
 
-    async def _take_edited(self, message: Message, reply: Reply) -> None:
+    async def _take_edited(self, event: Edited, reply: Reply) -> None:
         """Let the answer follow its question; what was not said to the bot before is a question now."""
+        message = event.message
         allowed = self._gate.decide(message.author, message.conversation).allowed
         if not allowed or called(message.text) or self._stale(message):
             return
-        if not await self._revising.edited(message, reply):
+        if not await self._revising.edited(message, reply) and event.addressed:
             await self._take(message, reply)
-
-    async def _take_deleted(self, event: Deleted) -> None:
-        """Stop the answer to a question that is there no more."""
-        for ticket in self._sessions.at(event.conversation.place):
-            if ticket.message_id == event.message_id:
-                ticket.stop()
 
     def _stale(self, message: Message) -> bool:
         return message.sent_at is not None and self._clock.wall() - message.sent_at > self._oldest_question

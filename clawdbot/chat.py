@@ -104,6 +104,8 @@ class Message:
     """Whether the text may go on in the next message: it is as long as the platform lets people write."""
     continues: str = ""
     """`Message.id` of the first part of a text that the platform's client cut in pieces; "" for a text of its own."""
+    joint: str = ""
+    """What the client lost between that text and this one, such as a line break."""
 
     @property
     def event(self) -> str:
@@ -117,6 +119,8 @@ class Edited:
 
     message: Message
     """As it is now, with its `Message.version`."""
+    addressed: bool = True
+    """Whether it is said to the bot; what is not is of interest only where it is part of a question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from functools import partial
 from clawdbot import words
 from clawdbot.answering import Answering
 from clawdbot.asked import Asked
-from clawdbot.chat import Message, Pressed, Reply
+from clawdbot.chat import Conversation, Message, Pressed, Reply
 from clawdbot.errors import StoreError
 from clawdbot.intake import Intake
 from clawdbot.said import Said
 from clawdbot.shared import Shared
-from clawdbot.store import Revision, Unfinished
+from clawdbot.store import Piece, Revision, Unfinished
 from clawdbot.ticket import Ticket, may_change
 
 log = logging.getLogger(__name__)
@@ -35,22 +35,24 @@ class Revising:
         self._addresses = shared.addresses
 
     async def edited(self, message: Message, reply: Reply) -> bool:
-        """Let the answer follow an edited question; False when the question was never taken in.
+        """Let the answer follow an edited question, or a part of one; False when it was never taken in.
 
         Returns when that is durable. Raises `StoreError`.
         """
-        where = message.conversation
-        if await self._store.revisions.seen(where.platform, message.event):
+        platform = message.conversation.platform
+        if await self._store.revisions.seen(platform, message.event):
             return True
-        found = await self._store.asked(where.platform, message.id)
-        under_way = self._sessions.answering(where.platform, message.id) is not None
+        found = await self._store.asked(platform, message.id)
         if found is None:
             return False
         earlier = found.question.message
-        if earlier.author.id == message.author.id and earlier.text != message.text:
-            revision = Revision(message.author.id, message.event, message.text, unfinished=message.unfinished)
-            accept = partial(self._apply, earlier, revision, reply)
-            await self._intake.take(message, reply, accept, in_place=under_way)
+        if earlier.author.id == message.author.id and found.part(message.id).text != message.text:
+            piece = Piece.of(message)
+            revision = Revision(message.author.id, message.event, piece, unfinished=message.unfinished)
+            where = reply if message.id == earlier.id else self._addresses.reply_to(found) or reply
+            under_way = self._sessions.answering(platform, earlier.id) is not None
+            whole = replace(message, text=found.with_piece(piece))
+            await self._intake.take(whole, reply, partial(self._apply, earlier, revision, where), in_place=under_way)
         return True
 
     async def joined(self, message: Message, reply: Reply) -> None:
@@ -65,15 +67,36 @@ class Revising:
         if found is None or found.question.message.author.id != message.author.id:
             log.info("a part of a text was left alone: what it continues was not taken in")
             return
-        earlier = found.question.message
-        if refusal := self._intake.too_long(len(earlier.text) + len(message.text)):
-            if await self._intake.claim(message):
+        earlier, piece = found.question.message, Piece.of(message)
+        if refusal := self._intake.too_long(len(found.with_piece(piece))):
+            # It is kept all the same: whoever shortens a part of the text by an edit asks the whole of it.
+            if await self._store.pieces.add(found.reply, message) and not self._intake.too_long(len(earlier.text)):
                 if ticket := self._sessions.answering(platform, earlier.id):
                     ticket.stop()
                 self._intake.refuse(refusal, earlier, reply)
             return
-        revision = Revision(None, message.event, more=message.text, unfinished=message.unfinished)
+        revision = Revision(None, message.event, piece, unfinished=message.unfinished)
         await self._apply(earlier, revision, self._addresses.reply_to(found) or reply)
+
+    async def removed(self, where: Conversation, message_id: str) -> None:
+        """Answer a question without a part that is there no more; nothing of it is left: not at all.
+
+        An answer that is complete stays as it is. Raises `StoreError`.
+        """
+        found = await self._store.asked(where.platform, message_id)
+        if found is None or found.question.message.conversation.place != where.place:
+            return
+        question, part = found.question.message, found.part(message_id)
+        ticket, reply = self._sessions.answering(where.platform, question.id), self._addresses.reply_to(found)
+        if not found.rests_on(message_id):
+            if ticket is None or ticket.written or ticket.cut or reply is None:
+                await self._store.pieces.silence(found.reply, message_id)
+            elif part.text or part.files:
+                await self._apply(question, Revision(removed=message_id), reply)
+            found = await self._store.asked(where.platform, message_id)  # others may have been removed with it
+        ticket = self._sessions.answering(where.platform, question.id)
+        if ticket is not None and (found is None or found.rests_on(message_id)):
+            ticket.stop()
 
     async def regenerate(self, event: Pressed, reply: Reply, *, admin: bool) -> None:
         """Write the answer anew that has the message ``event.post``, if whoever asks for it may.

@@ -23,7 +23,7 @@ def settled(event: Event, groups: Groups) -> Event:
         case Message():
             return _own(event)
         case Edited():
-            return Edited(_own(event.message))
+            return replace(event, message=_own(event.message))
         case Typing():
             return replace(event, conversation=_of(event.conversation, event.by))
         case _:

@@ -516,7 +516,7 @@ async def test_a_refusal_that_is_stopped_is_no_answer(rig: NewRig) -> None:
         with closing(sqlite3.connect(bot.database, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             await bot.clock.advance(0.5)
-            bot.platform.delete(answer)
+            bot.app.sessions.tickets[0].stop()
             await bot.clock.settle()
             other.execute("ROLLBACK")
         await bot.idle()

@@ -34,13 +34,14 @@ def edit(
 
 
 def piece(
-    bot: Rig, text: str, first: PlatformReply | None = None, id: str = "", *, more: bool = False
+    bot: Rig, text: str, first: PlatformReply | None = None, id: str = "", *, more: bool = False, joint: str = ""
 ) -> PlatformReply:
     """A piece of a text that Ada's client has cut; ``more``: another one may follow."""
     id = id or f"m{len(bot.platform.replies) + 1}"
     reply = bot.platform.replies.setdefault(id, PlatformReply(bot.clock, limits(name="chat 1"), ref=id))
     continues = first.ref if first else ""
-    bot.platform.tell(Message(id, HERE, ADA, text, bot.clock.now(), unfinished=more, continues=continues), reply)
+    said = Message(id, HERE, ADA, text, bot.clock.now(), unfinished=more, continues=continues, joint=joint)
+    bot.platform.tell(said, reply)
     return reply
 
 
@@ -879,6 +880,195 @@ async def test_a_text_in_pieces_is_timed_and_counted_once(rig: NewRig) -> None:
 
     assert second.screen.texts == ["You said: Hello"]
     assert len(bot.timings) == 2
+
+
+def part(bot: Rig, asked: PlatformReply, text: str, version: str = "") -> Awaitable[None]:
+    """Ada changes a piece of her text, whichever it is."""
+    return edit(bot, asked, text, version=version)
+
+
+async def pasted(bot: Rig) -> tuple[PlatformReply, PlatformReply, PlatformReply]:
+    """A text in three pieces."""
+    first = piece(bot, "One", more=True, id="first")
+    second = piece(bot, "two", first, id="second", joint=" ")
+    return first, second, piece(bot, "three", first, id="third", joint="\n")
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("moment", [0.0, 1.0, 20.0])
+@pytest.mark.parametrize(
+    ("number", "whole"),
+    [(0, "Anew two\nthree"), (1, "One Anew\nthree"), (2, "One two\nAnew")],
+    ids=["1st", "2nd", "3rd"],
+)
+async def test_an_edit_of_a_piece_changes_that_piece_of_the_question(
+    rig: NewRig, number: int, whole: str, moment: float, restart: bool
+) -> None:
+    """While it is taken in, answered, and when it is complete; after a restart, too. There is one answer."""
+    bot = rig(lambda request: Script(["You said: ", question(request.prompt)], first=1.0))
+    async with bot.running():
+        pieces = await pasted(bot)
+        await bot.advance(moment)
+        if restart:
+            await bot.idle()
+            await bot.stop()
+        else:
+            part(bot, pieces[number], "Anew")
+            await bot.idle()
+            assert await told(bot) == [whole, f"You said: {whole}"]
+    if restart:
+        async with bot.running():
+            part(bot, pieces[number], "Anew")
+            await bot.idle()
+            assert await told(bot) == [whole, f"You said: {whole}"]
+
+    assert [reply.screen.texts for reply in pieces] == [[f"You said: {whole}"], [], []]
+    assert len(pieces[0].made("send")) == 1
+
+
+async def test_edits_of_all_pieces_are_one_question(rig: NewRig) -> None:
+    """Also those that are delivered again, after a restart."""
+    bot = rig()
+    async with bot.running():
+        pieces = await pasted(bot)
+        await bot.idle()
+        for number, each in enumerate(pieces):
+            part(bot, each, f"New {number}", version=f"v{number}")
+        await bot.idle()
+        await bot.stop()
+    async with bot.running():
+        asked = len(bot.requests)
+        for number, each in enumerate(pieces):
+            part(bot, each, f"New {number}", version=f"v{number}")
+        await bot.idle()
+
+        assert await told(bot) == ["New 0 New 1\nNew 2", "You said: New 0 New 1\nNew 2"]
+    assert len(bot.requests) == asked
+
+
+async def test_an_edit_of_a_piece_that_changes_nothing_does_nothing(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        _, second, _ = await pasted(bot)
+        await bot.idle()
+        asked = len(bot.requests)
+        part(bot, second, "two")
+        await bot.idle()
+
+    assert len(bot.requests) == asked
+
+
+async def test_an_edit_of_a_piece_is_measured_with_the_others(rig: NewRig) -> None:
+    """The question would be too long; it stays as it was."""
+    bot = rig(sessions=SessionSettings(max_question_chars=20))
+    async with bot.running():
+        first, second, _ = await pasted(bot)
+        await bot.idle()
+        part(bot, second, "x" * 15)
+        await bot.idle()
+
+        assert (await told(bot))[0] == "One two\nthree"
+    assert "has 25 characters" in second.screen.texts[0]
+    assert first.screen.texts == ["You said: One two\nthree"]
+
+
+async def test_a_text_that_was_too_long_is_asked_when_a_piece_of_it_is_shortened(rig: NewRig) -> None:
+    """All of its pieces are known, and it is refused once."""
+    model = Changing(silent)
+    bot = rig(model, sessions=SessionSettings(max_question_chars=10))
+    async with bot.running():
+        answer = piece(bot, "x" * 6, more=True)
+        await bot.advance(0.1)
+        second = piece(bot, "y" * 6, answer, more=True)
+        third = piece(bot, "z", answer)
+        await bot.idle()
+        assert [len(reply.screen.texts) for reply in (answer, second, third)] == [1, 1, 0]
+        model.now = echo
+        part(bot, second, "yy")
+        await bot.idle()
+
+        assert await told(bot) == ["xxxxxxyyz", "You said: xxxxxxyyz"]
+
+
+async def test_what_is_not_said_to_the_bot_is_looked_at_only_as_a_piece(rig: NewRig) -> None:
+    """In a group only the first piece names the bot."""
+    bot = rig()
+    async with bot.running():
+        _, second, _ = await pasted(bot)
+        await bot.idle()
+        for asked, version in ((second, "1"), (PlatformReply(bot.clock, limits(name="chat 1"), ref="other"), "2")):
+            said = Message(asked.ref, HERE, ADA, "Anew", bot.clock.now(), version=version)
+            bot.platform.tell(Edited(said, addressed=False), asked)
+            await bot.idle()
+
+        assert (await told(bot))[::2] == ["One Anew\nthree"]
+
+
+async def test_nobody_else_changes_a_piece(rig: NewRig) -> None:
+    bot = rig()
+    async with bot.running():
+        _, second, _ = await pasted(bot)
+        await bot.idle()
+        edit(bot, second, "Anew", BOB)
+        await bot.idle()
+
+        assert (await told(bot))[::2] == ["One two\nthree"]
+
+
+# A piece that is removed
+
+
+@pytest.mark.parametrize(("number", "rest"), [(0, "two\nthree"), (1, "One\nthree"), (2, "One two")])
+async def test_the_answer_goes_on_without_a_piece_that_is_removed(rig: NewRig, number: int, rest: str) -> None:
+    bot = rig(lambda request: Script(["You said: ", question(request.prompt)], first=1.0))
+    async with bot.running():
+        pieces = await pasted(bot)
+        await bot.advance(0.7)
+        bot.platform.delete(pieces[number])
+        await bot.idle()
+
+        assert await told(bot) == [rest, f"You said: {rest}"]
+    assert pieces[0].screen.texts == [f"You said: {rest}"]
+
+
+async def test_a_piece_that_is_removed_at_once_is_none_of_the_question(rig: NewRig) -> None:
+    bot = rig(lambda request: Script(["You said: ", question(request.prompt)], first=1.0))
+    async with bot.running():
+        answer = piece(bot, "One", more=True)
+        second = piece(bot, "two", answer)
+        bot.platform.delete(second)
+        await bot.idle()
+
+        assert await told(bot) == ["One", "You said: One"]
+
+
+async def test_the_answer_is_stopped_when_nothing_is_left_of_the_question(rig: NewRig) -> None:
+    bot = rig(slow)
+    async with bot.running():
+        pieces = await pasted(bot)
+        for each in pieces:
+            bot.platform.delete(each)
+        await bot.idle()
+
+        assert await bot.app.store.unfinished() == []
+    assert pieces[0].screen.texts in ([], [STOPPED_MARK])
+
+
+async def test_a_complete_answer_stays_when_a_piece_is_removed(rig: NewRig) -> None:
+    """As with any deleted question; a later edit of another piece asks what is left."""
+    bot = rig()
+    async with bot.running():
+        first, second, third = await pasted(bot)
+        await bot.idle()
+        asked = len(bot.requests)
+        bot.platform.delete(second)
+        await bot.idle()
+        assert len(bot.requests) == asked
+        assert first.screen.texts == ["You said: One two\nthree"]
+        part(bot, third, "3")
+        await bot.idle()
+
+        assert await told(bot) == ["One\n3", "You said: One\n3"]
 
 
 # Forgetting

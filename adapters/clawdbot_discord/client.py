@@ -153,10 +153,11 @@ class Session(discord.Client):
         message, before = event.message, event.cached_message
         if message.edited_at is None or (before is not None and before.content == message.content):
             return
-        if events.addressed(message, self._me):
+        if events.is_talk(message):
             said = events.question(message, self._me, self._clock.now())
             said = replace(said, version=message.edited_at.isoformat(), sent_at=message.edited_at.timestamp())
-            await self._receive(Edited(said), self._reply(message.channel.id, message.id))
+            heard = Edited(said, events.addressed(message, self._me))
+            await self._receive(heard, self._reply(message.channel.id, message.id))
 
     async def on_raw_message_delete(self, event: discord.RawMessageDeleteEvent) -> None:
         await self._deleted(event.channel_id, event.guild_id, event.message_id)

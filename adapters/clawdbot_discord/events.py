@@ -31,11 +31,16 @@ def person(user: discord.abc.User) -> Person:
 
 def addressed(message: discord.Message, bot: int) -> bool:
     """Whether a person says this to the bot ``bot``: in private, by mention of it or its role, or as a reply to it."""
-    if message.author.bot or message.webhook_id is not None or message.type not in _TALK:
+    if not is_talk(message):
         return False
     if message.guild is None:
         return True
     return any(user.id == bot for user in message.mentions) or bool(_own_roles(message, bot)) or _answers(message, bot)
+
+
+def is_talk(message: discord.Message) -> bool:
+    """Whether a person says something, to whomever."""
+    return not message.author.bot and message.webhook_id is None and message.type in _TALK
 
 
 def question(message: discord.Message, bot: int, received_at: float) -> Message:

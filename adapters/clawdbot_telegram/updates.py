@@ -43,8 +43,9 @@ def understood(
             or _message(update.message, me, received_at, albums, pastes)
         )
     if update.edited_message:
-        found = _message(update.edited_message, me, received_at, albums, pastes)
-        return found and (chat.Edited(replace(found[0], version=str(update.update_id))), found[1])
+        addressed = said_to(update.edited_message, me, albums) is not None
+        found = _message(update.edited_message, me, received_at, albums, pastes, overheard=True)
+        return found and (chat.Edited(replace(found[0], version=str(update.update_id)), addressed), found[1])
     if stopped := update.api_kwargs.get(STOPPED):
         return _stopped(stopped)
     return None
@@ -61,21 +62,30 @@ def _piece(message: Message, received_at: float, pastes: Pastes | None) -> tuple
         id=f"{place.chat}:{place.message}",
         conversation=_conversation(place),
         author=_person(message.from_user),
-        text=f"{piece.joint}{message.text}",
+        text=message.text or "",
         received_at=received_at,
         sent_at=message.date.timestamp(),
         unfinished=pastes.may_go_on(message),
         continues=piece.first,
+        joint=piece.joint,
     )
     return event, place
 
 
 def _message(
-    message: Message, me: User, received_at: float, albums: Container[str], pastes: Pastes | None
+    message: Message,
+    me: User,
+    received_at: float,
+    albums: Container[str],
+    pastes: Pastes | None,
+    *,
+    overheard: bool = False,
 ) -> tuple[chat.Message, Place] | None:
-    author = message.from_user
-    album = f"{message.chat.id}:{message.media_group_id}" if message.media_group_id else ""
-    text = (message.caption or "").strip() if album and album in albums else addressed(message, me)
+    """``message`` if it is said to the bot; ``overheard``: in any case."""
+    author, album = message.from_user, _album(message)
+    text = said_to(message, me, albums)
+    if text is None and overheard:
+        text = (message.text or message.caption or "").strip()
     files, others = media.attached(message) or media.pointed_at(message, me), media.beside(message)
     if author is None or author.is_bot or text is None or not (text or files or others):
         return None
@@ -137,6 +147,15 @@ def _stopped(stopped: dict[str, Any]) -> tuple[chat.Pressed, Place]:
     place = Place(int(person["id"]), int(stopped.get("message_thread_id", 0)), int(stopped["draft_id"]))
     by = chat.Person(place.chat, str(person.get("first_name", "")))
     return chat.Pressed(_conversation(place), by, "stop", place.ref), place
+
+
+def said_to(message: Message, me: User, albums: Container[str]) -> str | None:
+    """What ``message`` says to ``me``, as a part of one of these ``albums`` too; None when it is meant for others."""
+    return (message.caption or "").strip() if _album(message) in albums else addressed(message, me)
+
+
+def _album(message: Message) -> str:
+    return f"{message.chat.id}:{message.media_group_id}" if message.media_group_id else ""
 
 
 def addressed(message: Message, me: User) -> str | None:

@@ -35,6 +35,7 @@ STEPS = (
     "remembered.sql",
     "moved.sql",
     "models.sql",
+    "pieces.sql",
 )
 
 _FAULTS = {

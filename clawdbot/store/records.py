@@ -4,7 +4,8 @@ import json
 import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Self
 
 from clawdbot.asking import LONGEST_QUOTE, turn_text
 from clawdbot.attached import Attachment
@@ -46,6 +47,34 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """One of the messages that a question is made of."""
+
+    id: str
+    """`Message.id`."""
+    text: str
+    """Empty for one that was removed."""
+    joint: str = ""
+    """What stands between it and the text before."""
+    files: int = 0
+    """How many of the question's files came with it."""
+
+    @classmethod
+    def of(cls, message: Message) -> Self:
+        """The piece that ``message`` is."""
+        return cls(message.id, message.text, "\n" if message.album else message.joint, len(message.files))
+
+
+def joined(pieces: Iterable[Piece]) -> str:
+    """What the messages of a question say together."""
+    text = ""
+    for piece in pieces:
+        if piece.text:
+            text += f"{piece.joint}{piece.text}" if text else piece.text
+    return text
+
+
+@dataclass(frozen=True, slots=True)
 class Revision:
     """Why an answer is written anew, and what changes in its question."""
 
@@ -53,10 +82,10 @@ class Revision:
     """Whose question it counts as; None: nobody's."""
     event: str = ""
     """`Message.event` of what asked for it, which is applied once; "" for what cannot be delivered again."""
-    text: str | None = None
-    """The question from now on; None: what it was."""
-    more: str = ""
-    """What is added to its end."""
+    piece: Piece | None = None
+    """What one of the question's messages says from now on; a message that is new to it comes at its end."""
+    removed: str = ""
+    """`Message.id` of one that is there no more."""
     unfinished: bool = False
     """As `Message.unfinished`."""
 
@@ -84,6 +113,27 @@ class Unfinished:
     """All that is known of its text, "streaming" as long as it is being written; None if nothing is known."""
     revised: bool = False
     """Whether it was asked for anew; its question counts as received then."""
+    pieces: Sequence[Piece] = ()
+    """The messages that the question is made of; none where it is one alone."""
+
+    def part(self, message_id: str) -> Piece:
+        """What one of the question's messages says."""
+        message = self.question.message
+        whole = Piece(message.id, message.text, files=len(message.files))
+        return next((piece for piece in self.pieces if piece.id == message_id), whole)
+
+    def with_piece(self, changed: Piece) -> str:
+        """What the question says when one of its messages is ``changed``, or comes to it."""
+        if not self.pieces and changed.id == self.question.message.id:
+            return changed.text
+        pieces = self.pieces or (self.part(self.question.message.id),)
+        if all(piece.id != changed.id for piece in pieces):
+            pieces = (*pieces, changed)
+        return joined(replace(piece, text=changed.text) if piece.id == changed.id else piece for piece in pieces)
+
+    def rests_on(self, message_id: str) -> bool:
+        """Whether nothing is left of the question without that message."""
+        return all(piece.id == message_id or not (piece.text or piece.files) for piece in self.pieces)
 
 
 ASKED = (

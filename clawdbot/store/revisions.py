@@ -4,6 +4,7 @@ import sqlite3
 
 from clawdbot.clock import Clock
 from clawdbot.store.database import Database
+from clawdbot.store.pieces import put, take_out
 from clawdbot.store.records import Answer, Revision, read_answer
 
 _KEEP = """
@@ -13,10 +14,10 @@ WHERE id = ? AND answer <> '' AND state IN ('final', 'stopped', 'interrupted')
 ON CONFLICT DO NOTHING
 """
 _BEGIN = """
-UPDATE reply SET question = coalesce(?1, question) || ?2, revised_at = coalesce(?3, revised_at), finished_at = NULL,
-                 forgotten_at = iif(?3 IS NULL, forgotten_at, NULL),
+UPDATE reply SET revised_at = coalesce(?1, revised_at), finished_at = NULL,
+                 forgotten_at = iif(?1 IS NULL, forgotten_at, NULL),
                  state = 'asked', answer = NULL, tokenizer = NULL, question_tokens = NULL, answer_tokens = NULL
-WHERE id = ?4
+WHERE id = ?2
 """
 _COUNT = "INSERT INTO revision (reply, platform, person, at) SELECT id, platform, ?, ? FROM reply WHERE id = ?"
 _TOKENS = "UPDATE revision SET tokens = ? WHERE id = (SELECT max(id) FROM revision WHERE reply = ?)"
@@ -56,7 +57,11 @@ class Revisions:
                 return False
             connection.execute(_KEEP, (reply,))
             again = None if revision.by is None else now
-            connection.execute(_BEGIN, (revision.text, revision.more, again, reply))
+            connection.execute(_BEGIN, (again, reply))
+            if revision.piece is not None:
+                put(connection, reply, revision.piece)
+            if revision.removed:
+                take_out(connection, reply, revision.removed)
             if revision.by is not None:
                 connection.execute(_COUNT, (revision.by, now, reply))
             return True

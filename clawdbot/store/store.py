@@ -7,17 +7,19 @@ from dataclasses import fields, replace
 from math import inf
 
 from clawdbot.attached import Attachment
-from clawdbot.chat import Conversation, Message, State
+from clawdbot.chat import Conversation, State
 from clawdbot.clock import Clock
 from clawdbot.latency import Timing
 from clawdbot.store.access import AccessBook
 from clawdbot.store.choices import ChoiceBook
 from clawdbot.store.database import Database
 from clawdbot.store.moving import move
+from clawdbot.store.pieces import OF, Pieces
 from clawdbot.store.records import (
     ASKED,
     Answer,
     Kept,
+    Piece,
     Question,
     Revision,
     Turn,
@@ -41,7 +43,6 @@ _TIMING = tuple(field.name for field in fields(Timing))
 _REMEMBER = "INSERT INTO event (platform, id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _REFUSE = "INSERT INTO refusal (platform, person) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _ASK = f"INSERT INTO reply ({ASKED}) VALUES (?{', ?' * ASKED.count(',')})"
-_EXTEND = "UPDATE reply SET question = ?, attached = ? WHERE id = ? AND finished_at IS NULL"
 _ATTACH = "UPDATE reply SET attached = ? WHERE id = ?"
 _POST = (
     "INSERT INTO post (reply, part, ref) VALUES (?, ?, ?) ON CONFLICT (reply, part) DO UPDATE SET ref = excluded.ref"
@@ -87,7 +88,12 @@ ORDER BY id
 """
 _PENDING = "SELECT * FROM reply WHERE finished_at IS NULL ORDER BY id"
 _HELD = "SELECT platform, reply_ref, held_until FROM reply WHERE held_until > ? ORDER BY id"
-_ASKED = "SELECT * FROM reply WHERE platform = ? AND message_id = ? ORDER BY id DESC LIMIT 1"
+_ASKED = """
+SELECT * FROM reply WHERE id = (SELECT max(id) FROM (
+    SELECT max(id) AS id FROM reply WHERE platform = ?1 AND message_id = ?2
+    UNION ALL
+    SELECT max(reply) FROM piece WHERE platform = ?1 AND message_id = ?2))
+"""
 # Two searches, since each kind of reply has an index of its own.
 _LATEST = """
 WITH start AS (SELECT coalesce((SELECT first_turn FROM conversation WHERE key = ?1), 0) AS first_turn)
@@ -130,6 +136,8 @@ class Store:
         """What conversations have chosen."""
         self.revisions = Revisions(database, clock)
         """How answers begin again and are forgotten."""
+        self.pieces = Pieces(database, clock)
+        """The messages that questions are made of."""
 
     async def first_seen(self, platform: str, event_id: str) -> bool:
         """Remember an event that is no question (a command); whether it is the first time that it is delivered."""
@@ -162,17 +170,6 @@ class Store:
             return None if reply is None else Kept(reply, kept)
 
         return await self._database.transaction(keep)
-
-    async def extend(self, reply: int, further: Message, whole: Message) -> None:
-        """Make a ``further`` message a part of a question, which has the text and files of ``whole`` by now."""
-        event = (further.conversation.platform, further.event, self._clock.wall())
-        question = (whole.text, pack_files(whole.files), reply)
-
-        def keep(connection: sqlite3.Connection) -> None:
-            connection.execute(_REMEMBER, event)
-            connection.execute(_EXTEND, question)
-
-        await self._database.transaction(keep)
 
     async def attach(self, reply: int, files: Sequence[Attachment]) -> None:
         """Keep what was read of the files that came with a question: nobody has to load them again."""
@@ -284,7 +281,7 @@ class Store:
         return await self._read(rows[0]) if rows else None
 
     async def asked(self, platform: str, message_id: str) -> Unfinished | None:
-        """The reply to a message (`Message.id`) of a platform; None when that is no question that was taken in."""
+        """The reply to a message (`Message.id`) of a platform; None when that is no part of a question taken in."""
         rows = await self._database.read(_ASKED, platform, message_id)
         return await self._read(rows[0]) if rows else None
 
@@ -314,7 +311,8 @@ class Store:
         received_at = row["revised_at"] or row["received_at"]
         question = read_question(row, received_at - self._clock.wall() + self._clock.now())
         posts = read_posts(await self._database.read(_POSTS, row["id"]), row["begun"])
-        return Unfinished(row["id"], question, posts, read_answer(row), revised=row["revised_at"] is not None)
+        pieces = [Piece(*piece) for piece in await self._database.read(OF, row["id"])]
+        return Unfinished(row["id"], question, posts, read_answer(row), row["revised_at"] is not None, pieces)
 
     async def private_chats(self, platform: str, limit: int = 200) -> list[Conversation]:
         """Where people have asked something in private, the latest first, ``limit`` of them at most."""

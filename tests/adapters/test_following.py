@@ -18,7 +18,7 @@ from clawdbot.testing.discord import Channel, Post, SimDiscord
 from clawdbot.testing.engine import Script, ScriptedEngine
 from clawdbot.testing.faults import Fault, Trouble
 from clawdbot.testing.rig import question
-from clawdbot.testing.telegram import Shown, SimTelegram
+from clawdbot.testing.telegram import Sent, Shown, SimTelegram
 from clawdbot.ticket import Ticket
 from clawdbot_discord.controls import REGENERATE, STOP
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
@@ -167,7 +167,7 @@ class Stage:
     """Both platforms, and the bot that serves them."""
 
     def __init__(self, discord: SimDiscord, telegram: SimTelegram, folder: Path) -> None:
-        self.telegram = telegram
+        self.telegram, self.discord = telegram, discord
         self.platforms: dict[str, Platform] = {"discord": OnDiscord(discord), "telegram": OnTelegram(telegram)}
         self.bot = Bot(discord, telegram, folder)
 
@@ -278,6 +278,80 @@ async def test_a_paste_that_the_client_cut_in_three_is_one_question(stage: Stage
     asked = question(stage.bot.requests[-1].prompt)
     assert asked.endswith(head + "b" * 2100 + "\n" + "c" * 10)
     assert platform.texts(place) == [f"{len(asked)} characters"]
+
+
+def last_asked(stage: Stage) -> str:
+    """What the model was asked last; nothing before."""
+    return question(stage.bot.requests[-1].prompt) if stage.bot.requests else ""
+
+
+@pytest.mark.parametrize("place", [0, 1])
+async def test_an_edit_of_any_piece_of_a_paste_changes_that_piece(stage: Stage, place: int) -> None:
+    """After a restart, too. In a group a later piece does not name the bot, and what others say there is no piece."""
+    platform, sim = stage.platforms["telegram"], stage.telegram
+    name = f"@{sim.bot.username} " * place
+    stage.bot.script = lambda request: Script(["Done."])
+    async with stage.running() as app:
+        head = platform.say("a" * (4096 - len(name)), place)
+        tail = sim.say((ADA, GROUP)[place], "tail", user=ADA)
+        talk = sim.say(GROUP, "What a text!", user=7)
+        await platform.until(lambda: last_asked(stage).endswith("aatail"))
+        await app.sessions.idle()
+        sim.edit_question(talk, "What a long text!")
+        sim.edit_question(tail, "end")
+        await platform.until(lambda: last_asked(stage).endswith("aaend"))
+        await app.sessions.idle()
+    async with stage.running() as app:
+        sim.edit_question(head, f"{name}{'b' * 3000}")
+        await platform.until(lambda: last_asked(stage).endswith("bbend"))
+        await app.sessions.idle()
+
+    assert "aa" not in last_asked(stage)
+    assert "long" not in last_asked(stage)
+    assert len(platform.texts(place)) == 1
+
+
+async def test_an_edit_of_a_caption_within_an_album_asks_the_whole_of_it(stage: Stage) -> None:
+    """In a group the other messages of it do not name the bot."""
+    platform, sim = stage.platforms["telegram"], stage.telegram
+    birds = [Sent("document", f"{name}.txt", "text/plain", name.encode()) for name in ("Heron", "Egret")]
+    async with stage.running() as app:
+        _, second = sim.send(GROUP, *birds, caption=f"@{sim.bot.username} Which is taller?", user=ADA)
+        await platform.until(lambda: last_asked(stage).endswith("Which is taller?"))
+        await app.sessions.idle()
+        sim.edit_question(second, "In feet.")
+        await platform.until(lambda: last_asked(stage).endswith("Which is taller?\nIn feet."))
+        await app.sessions.idle()
+
+    assert all(bird in last_asked(stage) for bird in ("Heron", "Egret"))
+    assert len(platform.texts(1)) == 1
+
+
+@both
+async def test_an_edit_that_takes_the_bots_name_away_is_still_one_of_the_question(stage: Stage, name: str) -> None:
+    """And no answer to somebody else."""
+    platform = stage.platforms[name]
+    async with stage.running() as app:
+        said = platform.say("hallo", 1)
+        await platform.until(lambda: last_asked(stage).endswith("hallo"))
+        await app.sessions.idle()
+        platform.edit(said, "hello")
+        await platform.until(lambda: last_asked(stage).endswith("hello"))
+        await app.sessions.idle()
+
+    assert len(platform.texts(1)) == 1
+
+
+async def test_a_question_that_is_deleted_at_once_is_not_answered(stage: Stage) -> None:
+    """The deletion comes right behind it on Discord; Telegram tells of none."""
+    platform = stage.platforms["discord"]
+    stage.bot.script = reading
+    async with stage.running() as app:
+        stage.discord.delete_question(platform.say("Hello"))
+        await stage.discord.until(lambda: any(ticket.cut is not None for ticket in app.sessions.tickets))
+        await app.sessions.idle()
+
+    assert not any(engine.running for engine in stage.bot.engines)
 
 
 async def test_talk_among_people_after_a_long_text_is_none_of_it(stage: Stage) -> None:

@@ -93,16 +93,22 @@ class Happened:
         event = settled(one.event, self.groups)
         match event:
             case Deleted():
-                return row.message == event.message_id and row.conversation.startswith(event.conversation.place)
+                return self._asks(event.message_id, key, row) and row.conversation.startswith(event.conversation.place)
             case Pressed():
                 theirs = row.author == event.by.id or event.by.id == ADMIN
                 return theirs and self.admitted(event.by, event) and key in self.before.posts.get(event.post, ())
             case Edited(message=said):
-                return (row.message, row.author) == (said.id, said.author.id) and self.admitted(said.author, said)
+                theirs = row.author == said.author.id and self.admitted(said.author, said)
+                return theirs and self._asks(said.id, key, row)
             case Message():
-                return not one.again and self.admitted(event.author, event) and _speaks_of(event, row)
+                goes_on = row.author == event.author.id and self._asks(event.continues, key, row)
+                return not one.again and self.admitted(event.author, event) and (goes_on or _speaks_of(event, row))
             case _:
                 return False
+
+    def _asks(self, message: str, key: int, row: Row) -> bool:
+        """Whether a message is the question of the reply ``key``, or a piece of it."""
+        return row.message == message or key in self.after.pieces.get(message, ())
 
     def admitted(self, by: Person, event: Message | Pressed) -> bool:
         """Whether somebody may talk to the bot there."""
@@ -150,7 +156,7 @@ class Happened:
 
 def _speaks_of(event: Message, row: Row) -> bool:
     """Whether what somebody says is about that question."""
-    if row.message == event.id or (row.message, row.author) == (event.continues, event.author.id):
+    if row.message == event.id:
         return True
     admin = event.author.id == ADMIN
     if called(event.text) == "deny" and admin:

@@ -48,6 +48,8 @@ class Look:
     replies: dict[int, Row]
     posts: dict[str, set[int]]
     """By `Post.ref`, the replies that have such a message."""
+    pieces: dict[str, set[int]]
+    """By the id of a message, the replies whose question it is a piece of."""
     others: dict[str, Rows]
     """The rows of `OTHERS`."""
     screens: dict[str, tuple[Frame, ...]]
@@ -71,12 +73,15 @@ def look(database: Path, platform: MemoryPlatform) -> Look:
         posts: dict[str, set[int]] = {}
         for reply, ref in store.execute("SELECT reply, ref FROM post"):
             posts.setdefault(ref, set()).add(reply)
+        pieces: dict[str, set[int]] = {}
+        for reply, message in store.execute("SELECT reply, message_id FROM piece"):
+            pieces.setdefault(message, set()).add(reply)
         others: dict[str, Rows] = {
             table: {key: tuple(rest) for key, *rest in store.execute(query)} for table, query in OTHERS.items()
         }
         asked = Counter((person, int(at // HOUR)) for person, at in store.execute(ASKED))
     screens = {id: tuple(one.screen.frames) for id, one in platform.replies.items()}
-    return Look(replies, posts, others, screens, asked)
+    return Look(replies, posts, pieces, others, screens, asked)
 
 
 def _grows(frame: Frame) -> bool:

@@ -180,7 +180,7 @@ def edit(scene: Scene, by: int) -> list[Delivery]:
     author = earlier.author if random.random() < 0.4 else people.person(random, by)
     # No platform tells that an edited message was a piece of another one.
     edited = replace(earlier, text=text, version=version, author=author, sent_at=scene.clock.wall(), continues="")
-    return [scene.deliver(Edited(edited))]
+    return [replace(scene.deliver(edited), event=Edited(edited, addressed=random.random() < 0.7))]
 
 
 def delete(scene: Scene, by: int) -> list[Delivery]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clawdbot.chat import Conversation, Message, Person, State
-from clawdbot.store import Answer, Question, Revision, Store, open_store
+from clawdbot.store import Answer, Piece, Question, Revision, Store, open_store
 from clawdbot.testing.clock import ManualClock
 
 HERE = Conversation("memory", 1, private=True)
@@ -36,7 +36,7 @@ async def told(store: Store) -> list[tuple[str, list[int] | None]]:
 async def test_the_exchange_stays_in_the_history_until_there_is_another(store: Store) -> None:
     """As it was: a changed question has no answer yet."""
     reply = await asked(store)
-    await store.revise(reply, Revision(ADA.id, text="Hi"))
+    await store.revise(reply, Revision(ADA.id, piece=Piece("q", "Hi")))
     meanwhile = await told(store)
     await store.finish(reply, SECOND)
 
@@ -47,7 +47,7 @@ async def test_the_exchange_stays_in_the_history_until_there_is_another(store: S
 async def test_it_can_be_taken_back(store: Store) -> None:
     """With its question; the reply stays pending, since the screen may show something else."""
     reply = await asked(store)
-    await store.revise(reply, Revision(ADA.id, text="Hi"))
+    await store.revise(reply, Revision(ADA.id, piece=Piece("q", "Hi")))
     brought = await store.revisions.take_back(reply)
     (left,) = await store.unfinished()
     await store.finish(reply, FIRST)
@@ -59,7 +59,7 @@ async def test_it_can_be_taken_back(store: Store) -> None:
 
 async def test_there_is_nothing_to_take_back_of_a_first_answer(store: Store) -> None:
     reply = await asked(store, answer=None)
-    await store.revise(reply, Revision(ADA.id, text="Hi"))
+    await store.revise(reply, Revision(ADA.id, piece=Piece("q", "Hi")))
 
     assert await store.revisions.take_back(reply) is None
 
@@ -75,16 +75,16 @@ async def test_giving_up_keeps_what_there_was(store: Store) -> None:
 
 async def test_a_revision_of_a_revision_keeps_the_last_whole_answer(store: Store) -> None:
     reply = await asked(store)
-    await store.revise(reply, Revision(ADA.id, text="Hi"))
+    await store.revise(reply, Revision(ADA.id, piece=Piece("q", "Hi")))
     await store.draft(reply, Answer("Tw", State.STREAMING, "m"), 1)
-    await store.revise(reply, Revision(ADA.id, text="Hi there"))
+    await store.revise(reply, Revision(ADA.id, piece=Piece("q", "Hi there")))
 
     assert await told(store) == [("Hello", [1]), ("One", [2])]
 
 
 async def test_an_event_is_applied_once(store: Store) -> None:
     reply = await asked(store)
-    again = Revision(ADA.id, "q~1", "Hi")
+    again = Revision(ADA.id, "q~1", Piece("q", "Hi"))
     first, second = await store.revise(reply, again), await store.revise(reply, again)
 
     assert first is not None
@@ -95,8 +95,8 @@ async def test_an_event_is_applied_once(store: Store) -> None:
 
 async def test_texts_are_added_at_the_end(store: Store) -> None:
     reply = await asked(store, answer=None)
-    await store.revise(reply, Revision(event="2", more=" and"))
-    left = await store.revise(reply, Revision(event="3", more=" good-bye"))
+    await store.revise(reply, Revision(event="2", piece=Piece("2", "and", " ")))
+    left = await store.revise(reply, Revision(event="3", piece=Piece("3", "good-bye", " ")))
 
     assert left is not None
     assert left.question.message.text == "Hello and good-bye"
