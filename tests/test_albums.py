@@ -7,9 +7,10 @@ import pytest
 from clawdbot import words
 from clawdbot.albums import QUIET
 from clawdbot.attached import Attachment
-from clawdbot.chat import State
+from clawdbot.chat import Conversation, Edited, Message, State
 from clawdbot.config import AnswerSettings, Quota, SessionSettings
 from clawdbot.documents import with_files
+from clawdbot.testing.engine import Script
 from clawdbot.testing.rig import ADA, Rig, question, silent
 
 NewRig = Callable[..., Rig]
@@ -26,6 +27,13 @@ def send(bot: Rig, *names: str, text: str = "") -> None:
     for number, name in enumerate(names):
         said = "" if number else text
         bot.platform.say(said, files={name: BIRDS.get(name, b"\0")}, album="birds", id=f"m-{name}")
+
+
+def change(bot: Rig, name: str, text: str) -> None:
+    """The author changes the caption of the message that brought the file ``name``."""
+    reply = bot.platform.replies[f"m-{name}"]
+    said = Message(reply.ref, Conversation("memory", 1, private=True), ADA, text, bot.clock.now(), version=text)
+    bot.platform.tell(Edited(said), reply)
 
 
 async def test_an_album_is_one_question(rig: NewRig) -> None:
@@ -99,6 +107,35 @@ async def test_a_message_that_the_crash_kept_back_is_not_lost(rig: NewRig) -> No
         await bot.idle()
 
     assert [question(each.prompt) for each in bot.requests] == [asked("", "Heron"), asked("", "Egret")]
+
+
+async def test_an_edit_of_a_message_of_it_asks_the_whole_of_it(rig: NewRig) -> None:
+    """Also while others of it are still coming: no word of either is lost."""
+    bot = rig()
+    async with bot.running():
+        send(bot, "Heron.txt", text="Which is taller?")
+        await bot.advance(QUIET - 0.2)
+        change(bot, "Heron.txt", "Which is tallest?")
+        await bot.advance(0.1)
+        send(bot, "Egret.txt")
+        await bot.idle()
+        change(bot, "Egret.txt", "In feet.")
+        await bot.idle()
+
+    first, last = (question(bot.requests[number].prompt) for number in (0, -1))
+    assert first == asked("Which is tallest?", "Heron", "Egret")
+    assert last == asked("Which is tallest?\nIn feet.", "Heron", "Egret")
+
+
+async def test_a_message_of_it_that_is_removed_takes_its_file_along(rig: NewRig) -> None:
+    bot = rig(lambda request: Script(["Tall."], first=5.0))
+    async with bot.running():
+        send(bot, "Heron.txt", "Egret.txt", "Bittern.txt", text="Which is tallest?")
+        await bot.advance(QUIET + 1.0)
+        bot.platform.delete(bot.platform.replies["m-Egret.txt"])
+        await bot.idle()
+
+    assert question(bot.requests[-1].prompt) == asked("Which is tallest?", "Heron", "Bittern")
 
 
 async def test_an_album_is_refused_once(rig: NewRig) -> None:
