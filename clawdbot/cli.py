@@ -248,12 +248,14 @@ def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
 
 @contextmanager
 def _explained() -> Iterator[None]:
+    errors: list[ClawdBotError] = []
     try:
         yield
     except* ClawdBotError as group:
-        errors = list(_leaves(group))
-        for error in errors:
-            _complain(error)
+        errors += _leaves(group)
+    for error in errors:
+        _complain(error)
+    if errors:  # not in the handler: Python 3.11.2, which is Debian's, makes a group with a traceback of the exit
         sys.exit(2 if any(isinstance(error, ConfigError) for error in errors) else 1)
 
 
