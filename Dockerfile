@@ -43,12 +43,7 @@ COPY adapters adapters
 RUN --mount=type=cache,target=/cache /venv/bin/uv pip install --python /venv/bin/python --no-deps .
 
 FROM python:${PYTHON} AS base
-# libnuma: vLLM on a CPU loads it. g++: torch.compile and Triton make their kernels with it at the first start.
-# hadolint ignore=DL3008
-RUN apt-get update \
-    && apt-get install --yes --no-install-recommends g++ libnuma1 \
-    && rm -rf /var/lib/apt/lists/* \
-    && useradd --uid 10001 --user-group --no-create-home --home-dir /data clawdbot \
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data clawdbot \
     && install --directory --owner clawdbot --group clawdbot /data /cache
 # All that is ever written goes below /data (conversations), /cache (models, compiled kernels) and /tmp, so the rest can
 # be read-only.
@@ -69,11 +64,20 @@ CMD ["run"]
 FROM base AS remote
 COPY --from=built-remote /venv /venv
 
-FROM base AS cpu
+FROM base AS engine
+# libnuma: vLLM on a CPU loads it. g++: torch.compile and Triton make their kernels with it at the first start.
+USER root
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends g++ libnuma1 \
+    && rm -rf /var/lib/apt/lists/*
+USER 10001:10001
+
+FROM engine AS cpu
 COPY --from=built-cpu /venv /venv
 
 # The last stage is the one that is built when none is named.
-FROM base AS cuda
+FROM engine AS cuda
 # FlashInfer's sampler would be compiled by nvcc at the first start; vLLM's own is as fast for one bot.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility VLLM_USE_FLASHINFER_SAMPLER=0
 COPY --from=built-cuda /venv /venv

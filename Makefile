@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lock clean
+.PHONY: help demo test images check format lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -31,8 +31,11 @@ demo: $(BOT)  ## talk to the bot in this terminal, with the demo model and the r
 
 # One worker more than there are cores: some tests wait for real time-outs of the platforms' libraries.
 test: $(DEV)  ## run every test, the ones with the real vLLM included
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n $$(($$(nproc) + 1)) --dist worksteal -m "not engine"
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n $$(($$(nproc) + 1)) --dist worksteal -m "not engine and not image"
 	@$(BIN)/pytest -m engine
+
+images: $(DEV)  ## build the container images and run them; root, with Debian's buildah and debootstrap
+	@$(BIN)/pytest -m image
 
 check: $(DEV)  ## format, lint, types: what CI asks
 	@$(BIN)/ruff format --check --quiet
