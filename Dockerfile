@@ -66,7 +66,7 @@ COPY --from=built-remote /venv /venv
 
 FROM base AS engine
 # libnuma: vLLM on a CPU loads it. g++: torch.compile and Triton make their kernels with it at the first start.
-USER root
+USER 0:0
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ libnuma1 \

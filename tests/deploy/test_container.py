@@ -24,7 +24,7 @@ def test_it_runs_as_nobody_with_rights() -> None:
     user, root, again = re.findall(r"^USER (.*)$", IMAGE, re.M)
 
     assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", user)
-    assert (root, again) == ("root", user)
+    assert (root, again) == ("0:0", user)
     assert f"useradd --uid {user.split(':')[0]} " in IMAGE
 
 

@@ -1,4 +1,4 @@
-"""An image's command, shut in as ``compose.yaml`` has it: nobody's rights, a root that is read-only, no capabilities."""
+"""An image's command, shut in as ``compose.yaml`` has it: no rights, a root that is read-only, no capabilities."""
 
 import os
 import subprocess
