@@ -1,9 +1,10 @@
 """People who mean harm on a simulated Discord and a simulated Telegram, whose messages come through the real SDKs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from random import Random
 from typing import Protocol
 
+from clawdbot import words
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.discord.records import Channel, Post, User
 from clawdbot.testing.telegram import SimTelegram
@@ -17,6 +18,9 @@ LONGEST_SAID = 4000
 """Characters of a message; both platforms take fewer."""
 CONTROLS = ("clawdbot:stop", "clawdbot:continue", "clawdbot:regenerate", "stop", "continue", "regenerate")
 ADMIN_COMMANDS = ("allow", "deny", "pair", "audit", "latency", "persona", "model")
+INTERRUPTED = words.INTERRUPTED_MARK.strip("*()")
+Known = tuple[int, str]
+"""A message of an answer: its chat, and what the platform calls it."""
 OWNER, FIRST, STRANGER = 1, 1000, 500_000
 """Numbers on Telegram: who may do more, the first of those who may talk, and the first of those who may not."""
 
@@ -45,9 +49,34 @@ class Crowd(Protocol):
         """A bystander asks something; what comes back says whether it was answered as usual."""
         ...
 
+    async def begun(self) -> None:
+        """Wait until the bystander's answer has begun."""
+        ...
+
+    def crashed(self, known: Collection[Known]) -> None:
+        """The bot was killed and is to be started again; of the messages of its answers it knows these."""
+        ...
+
     def harm(self) -> Iterator[tuple[object, ...]]:
         """What should not be on the screens."""
         ...
+
+
+class Bystander:
+    """Whoever asks while others attack, and how their answers may end."""
+
+    def __init__(self) -> None:
+        self.asked: Callable[[], bool] = bool
+        """Whether the answer that was asked for last has begun."""
+        self.crashed = False
+        """Whether the bot was killed since."""
+
+    def may_read(self, text: str, whole: str) -> bool:
+        """Whether ``text`` is the end of an answer that is ``whole`` but for a crash."""
+        if text == whole:
+            return True
+        marked = text.rstrip("*)").endswith(INTERRUPTED)
+        return self.crashed and marked and whole.startswith(text.rpartition("(")[0].rstrip("*").rstrip())
 
 
 class OnDiscord:
@@ -56,6 +85,7 @@ class OnDiscord:
     def __init__(self, sim: SimDiscord, random: Random) -> None:
         self._sim = sim
         self._random = random
+        self._bystander = Bystander()
         self._answered: list[tuple[Post, str]] = []
         """Answers of bystanders, with what they say."""
 
@@ -69,16 +99,26 @@ class OnDiscord:
     def ask(self) -> Callable[[], bool]:
         place, asker = self._place(), self._sim.add_user("bob")
         text = texts.said(self._random)
+        self._bystander.asked, self._bystander.crashed = lambda: bool(self._sim.answers(place)), False
         self._sim.say(place, text, user=asker)
 
         def answered() -> bool:
             shown = self._sim.answers(place)
-            if not (len(shown) == 1 and shown[0].text == f"You said: bob: {text}" and not shown[0].now.growing):
+            if len(shown) != 1 or shown[0].now.growing:
+                return False
+            if not self._bystander.may_read(shown[0].text, f"You said: bob: {text}"):
                 return False
             self._answered.append((shown[0], shown[0].text))
             return True
 
         return answered
+
+    async def begun(self) -> None:
+        await self._sim.until(self._bystander.asked)
+
+    def crashed(self, known: Collection[Known]) -> None:
+        """Whatever was posted is recognised by its nonce when it is sent again."""
+        self._bystander.crashed = True
 
     def harm(self) -> Iterator[tuple[object, ...]]:
         for channel in self._sim.world.channels.values():
@@ -150,11 +190,14 @@ class OnTelegram:
         self._random = random
         self._next = FIRST
         self._strangers = STRANGER
+        self._bystander = Bystander()
         self._answered: list[tuple[Shown, str]] = []
+        self._orphans: list[Shown] = []
+        """Messages that the bot never learnt of, since it was killed meanwhile: nobody edits them any more."""
 
     def attack(self) -> str:
         attack = self._random.choice(
-            (self._say, self._say, self._lie, self._send, self._press, self._revise, self._intrude)
+            (self._say, self._say, self._lie, self._send, self._press, self._revise, self._intrude, self._stop_draft)
         )
         attack(self._somebody())
         return attack.__name__
@@ -162,20 +205,35 @@ class OnTelegram:
     def ask(self) -> Callable[[], bool]:
         text = texts.said(self._random)
         asker = self._somebody()
+        self._bystander.asked = lambda: bool(self._sim.answers(asker) or self._sim.drafts(asker))
+        self._bystander.crashed = False
         self._sim.say(asker, text)
 
         def answered() -> bool:
-            shown = self._sim.answers(asker)
-            if not (len(shown) == 1 and shown[0].text == f"You said: {text}" and not shown[0].look.growing):
+            shown = self._shown(asker)
+            if len(shown) != 1 or shown[0].look.growing:
+                return False
+            if not self._bystander.may_read(shown[0].text, f"You said: {text}"):
                 return False
             self._answered.append((shown[0], shown[0].text))
             return True
 
         return answered
 
+    async def begun(self) -> None:
+        await self._sim.until(self._bystander.asked)
+
+    def crashed(self, known: Collection[Known]) -> None:
+        """Telegram recognises no message that is sent again."""
+        self._bystander.crashed = True
+        growing = [one for chat in self._sim.screens for one in self._sim.answers(chat) if one.look.growing]
+        self._orphans += [one for one in growing if (one.chat.id, str(one.id)) not in known]
+
     def harm(self) -> Iterator[tuple[object, ...]]:
         for chat in self._sim.screens:
-            shown = self._sim.answers(chat)
+            shown = self._shown(chat)
+            if self._sim.draft(chat) is not None:
+                yield "a draft is left", self._sim.draft(chat), [one.text for one in shown]
             if any(one.look.growing for one in shown):
                 yield "it is not over", [one.text for one in shown]
             if chat >= STRANGER and len(shown) > 1:
@@ -186,6 +244,9 @@ class OnTelegram:
         for one, text in self._answered:
             if one.text != text or one.deleted_at is not None:
                 yield "somebody else's answer was changed", text, one.text
+
+    def _shown(self, chat: int) -> list[Shown]:
+        return [one for one in self._sim.answers(chat) if not any(one is orphan for orphan in self._orphans)]
 
     def _somebody(self) -> int:
         self._next += 1
@@ -218,6 +279,14 @@ class OnTelegram:
         shown = [one for chat in self._sim.screens for one in self._sim.answers(chat)]
         if shown:
             self._sim.forge(self._random.choice(shown), control(self._random)[:64], by)
+
+    def _stop_draft(self, by: int) -> None:
+        """Stop whatever is being written as a draft; where there is none, ask for one."""
+        shown = [chat for chat in self._sim.screens if self._sim.draft(chat) is not None]
+        if shown:
+            self._sim.stop_draft(self._random.choice(shown))
+        else:
+            self._sim.say(by, message(self._random) or "x")
 
     def _revise(self, by: int) -> None:
         said = self._sim.say(by, message(self._random) or "x")

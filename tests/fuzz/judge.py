@@ -46,7 +46,9 @@ class Happened:
             yield "somebody else's answer was changed", ids
         if self.bystander and not self._removed(self.bystander) and not self._is_served(self.bystander):
             yield "a bystander has no answer", self.bystander.reply.screen.frames
-        if greedy := [one for one, count in self.after.asked.items() if one[0] != ADMIN and count > self.quota > 0]:
+        # Of earlier hours another question may count by now: one that had failed was edited, and is answered.
+        now = {person: count for (person, hour), count in self.after.asked.items() if hour == self.hour}
+        if greedy := [person for person, count in now.items() if person != ADMIN and count > self.quota > 0]:
             yield "somebody had more than their share", greedy
         for one in self.deliveries:
             if isinstance(one.event, Message) and not one.again:
