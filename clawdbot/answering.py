@@ -33,7 +33,7 @@ from clawdbot.prompt import Prompt
 from clawdbot.reading import Read, refused
 from clawdbot.sessions import Spot, survived
 from clawdbot.shared import Shared
-from clawdbot.store import Answer
+from clawdbot.store import Answer, Revision
 from clawdbot.together import together
 
 log = logging.getLogger(__name__)
@@ -54,17 +54,14 @@ class Answering:
         self._styles = shared.styles
         self._reading = shared.reading
         self._albums = shared.albums
-        self._concluding = Concluding(
-            shared.store, shared.notices, shared.clock, shared.observe, footer=shared.styles.default.footer
-        )
+        self._concluding = Concluding(shared)
 
     async def answer(self, asked: Asked) -> None:
         """Answer a question, or continue its answer; anew in the same messages whenever it is revised meanwhile."""
         with self._sessions.turn(asked.ticket) as spot:
             again: Asked | None = asked
             while again is not None:
-                await self._try(again, spot)
-                again = await self._revised(again)
+                again = await self._try(again, spot)
 
     async def deliver(self, asked: Asked, answer: Answer) -> None:
         """Show an answer that an earlier run has left; the model is not asked again."""
@@ -72,15 +69,17 @@ class Answering:
         with self._sessions.turn(asked.ticket) as spot:
             async with asked.ticket.showing():
                 await spot.come()
-                async with self._live(asked, None) as live:
+            async with self._live(asked, None) as live:
+                async with asked.ticket.showing():
                     await finish(live, answer.text, answer.state)
-            if not asked.ticket.revised:
-                await self._concluding.settle(asked.number, partial(self._store.finish, asked.number, answer))
-        if (again := await self._revised(asked)) is not None:
+                if not asked.ticket.revised:
+                    await self._concluding.settle(asked.number, partial(self._store.finish, asked.number, answer))
+                revised = await self._take_revisions(asked)
+        if (again := await self._again(asked, revised)) is not None:
             await self.answer(again)
 
-    async def _try(self, asked: Asked, spot: Spot) -> None:
-        """Answer the question as it is now, unless it is revised before that is done."""
+    async def _try(self, asked: Asked, spot: Spot) -> Asked | None:
+        """Answer the question as it is now; what to answer instead, if it is revised before that is done."""
         self._concluding.begin(asked.number)
         draft = Draft.after(asked.begun)
         if asked.message.unfinished:
@@ -97,25 +96,40 @@ class Answering:
                 await self._concluding.conclude(draft, asked, live)
             if not asked.ticket.revised:
                 spot.leave()  # what is left to wait for is in nobody's way
+            # Here, since the end of the block waits for a call under way: whoever revises waits for the store alone.
+            revised = await self._take_revisions(asked, draft)
+        return await self._again(asked, revised)
 
-    async def _revised(self, asked: Asked) -> Asked | None:
-        """What to answer now, with all revisions that have come in the store; None when there is none."""
-        again = None
+    async def _take_revisions(self, asked: Asked, draft: Draft | None = None) -> Revision | None:
+        """Store all revisions that have come; the last one that has to be answered, None when there is none.
+
+        Of the ``draft`` that they end nothing is noted any more.
+        """
+        last = None
         with asked.ticket.taking() as revisions:
             for revision, taken in revisions:
+                if draft is not None:
+                    draft.over = True
                 try:
-                    left = await self._store.revise(asked.number, revision)
+                    fresh = await self._store.revisions.begin(asked.number, revision)
                 except StoreError as error:
+                    fresh = True  # its answer was ended, so it is begun again as it was
                     if not taken.done():
                         taken.set_exception(error)
-                    left = await self._store.asked(asked.message.conversation.platform, asked.message.id)
                 else:
                     if not taken.done():
                         taken.set_result(True)
-                if left is not None:
-                    unfinished, album = revision.unfinished, asked.message.album
-                    again = Asked.of(left, asked.reply, asked.ticket, unfinished=unfinished, album=album)
-        return again and replace(again, posts=again.posts or None)
+                last = revision if fresh else last
+        return last
+
+    async def _again(self, asked: Asked, revised: Revision | None) -> Asked | None:
+        """What to answer now, if it was ``revised`` or has been since."""
+        revised = await self._take_revisions(asked) or revised
+        left = revised and await self._store.asked(asked.message.conversation.platform, asked.message.id)
+        if not revised or not left:
+            return None
+        again = Asked.of(left, asked.reply, asked.ticket, unfinished=revised.unfinished, album=asked.message.album)
+        return replace(again, posts=again.posts or None)
 
     def _live(self, asked: Asked, draft: Draft | None) -> LiveReply:
         posts = asked.ticket.posts

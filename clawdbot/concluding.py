@@ -7,15 +7,13 @@ from functools import partial
 from clawdbot import words
 from clawdbot.asked import Asked
 from clawdbot.chat import Message, State
-from clawdbot.clock import Clock
 from clawdbot.delivery.live import LiveReply
 from clawdbot.draft import Draft
 from clawdbot.errors import DeliveryError, StoreError
 from clawdbot.latency import Timing, footer
-from clawdbot.notices import Notices
-from clawdbot.observed import Failed, Observe
+from clawdbot.observed import Failed
 from clawdbot.said import Said
-from clawdbot.store import Store
+from clawdbot.shared import Shared
 
 log = logging.getLogger(__name__)
 
@@ -23,16 +21,15 @@ log = logging.getLogger(__name__)
 class Concluding:
     """Ends answers; shared by all conversations."""
 
-    def __init__(self, store: Store, notices: Notices, clock: Clock, observe: Observe, *, footer: bool) -> None:
-        """``observe`` is told the timing of every answer, when it is complete and stored, and of those that failed.
-
-        ``footer``: whether the latency stands below an answer.
-        """
-        self._store = store
-        self._notices = notices
-        self._clock = clock
-        self._observe = observe
-        self._footer = footer
+    def __init__(self, shared: Shared) -> None:
+        self._store = shared.store
+        self._sessions = shared.sessions
+        self._notices = shared.notices
+        self._clock = shared.clock
+        self._observe = shared.observe
+        """Is told the timing of every answer, when it is complete and stored, and of those that failed."""
+        self._footer = shared.styles.default.footer
+        """Whether the latency stands below an answer."""
         self._owed: dict[int, Callable[[], Awaitable[None]]] = {}
         """What the store did not take of answers that their readers have, by the number of the reply."""
 
@@ -77,9 +74,9 @@ class Concluding:
             await finish(live, former.text, former.state)
         if not asked.ticket.revised:
             await self.settle(asked.number, partial(self._store.finish, asked.number, former))
-        if state is State.FAILED:
+        if state is State.FAILED:  # in a task of its own: a platform may take it hours later
             why = Said(draft.text or words.NO_NEW_ANSWER, private=True)
-            await self._notices.tell(why, asked.message, asked.reply)
+            self._sessions.spawn(partial(self._notices.tell, why, asked.message, asked.reply))
         return True
 
     def _footnote(self, draft: Draft, state: State, asked: Asked, live: LiveReply) -> str:

@@ -28,6 +28,8 @@ class Draft:
     first_token: float | None = None
     last_token: float | None = None
     usage: Usage | None = None
+    over: bool = False
+    """Whether another answer takes its place."""
     hidden_until: float = -inf
     """Nothing of it is shown before."""
     failure: State | None = None
@@ -90,7 +92,7 @@ class DraftJournal:
     async def begin(self, parts: int) -> None:
         draft = self._draft
         # A sentence that says why there is no answer is no part of one.
-        written = draft is not None and draft.text and draft.failure is not State.FAILED
+        written = draft is not None and not draft.over and draft.text and draft.failure is not State.FAILED
         await self._store.draft(self._number, draft.answer(State.STREAMING) if draft and written else None, parts)
 
     async def posted(self, part: int, post: str) -> None:

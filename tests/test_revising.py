@@ -569,6 +569,49 @@ async def test_an_edit_before_there_is_a_message_posts_none_for_it(rig: NewRig) 
         assert answer.screen.texts == []
 
 
+@pytest.mark.parametrize("growing", [True, False])
+async def test_an_edit_does_not_wait_for_a_call_without_an_answer(rig: NewRig, growing: bool) -> None:
+    """Whoever takes it in would: its author's other questions, and all that a platform has to tell."""
+    bot = rig(slow if growing else echo, quota=Quota(messages_per_hour=9))
+    async with bot.running():
+        answer = bot.platform.say("Hallo")
+        answer.inject("edit" if growing else "send", Mishap(hold=14.0))
+        await bot.advance(3.0)
+        assert answer.in_flight
+        taken = edit(bot, answer, "Hello")
+        other = bot.platform.say("And this?", chat=2)
+        await bot.until(lambda: taken.done())  # type: ignore[attr-defined]
+        await bot.advance(6.0)
+        assert answer.in_flight
+        assert other.screen.states == [State.FINAL]
+        await bot.idle()
+
+        assert (await told(bot))[0] == "Hello"
+    assert answer.most_in_flight == 1
+    assert answer.screen.states == [State.FINAL]
+
+
+async def test_an_edit_does_not_wait_for_a_notice(rig: NewRig) -> None:
+    """That there is no other answer may be told hours later; nobody else waits for that either."""
+    model = Changing()
+    bot = rig(model, quota=Quota(messages_per_hour=9))
+    async with bot.running():
+        answer = bot.platform.say("Hallo")
+        await bot.idle()
+        model.now = broken
+        answer.inject("send", Mishap(Limited(3600.0)))
+        bot.platform.press("regenerate", answer)
+        await bot.advance(2.0)
+        model.now = echo
+        taken, after = edit(bot, answer, "Hello"), bot.platform.say("And now?", chat=2)
+        await bot.until(lambda: taken.done())  # type: ignore[attr-defined]
+        await bot.advance(5.0)
+        assert (answer.screen.texts, after.screen.texts) == (["You said: Hello"], ["You said: And now?"])
+        await bot.idle()
+
+    assert answer.early == []
+
+
 async def test_many_edits_end_with_the_last_one(rig: NewRig) -> None:
     bot = rig(lambda request: Script(["You said: ", question(request.prompt)], first=1.0))
     async with bot.running():
