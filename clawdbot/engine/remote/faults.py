@@ -63,7 +63,8 @@ def _fault(code: int, message: str) -> Fault:
     """What an HTTP status means."""
     text = f"{code}: {message}"
     if code in (401, 403):
-        return Fault(f"{text} (it wants another key: CLAWDBOT_ENGINE_API_KEY)", lasting=True)
+        where = "CLAWDBOT_ENGINE_API_KEY, or CLAWDBOT_MODEL_NAME_API_KEY for [models.NAME]"
+        return Fault(f"{text} (it wants another key: {where})", lasting=True)
     if code in (408, 425, 429):
         return Fault(text, Blame.LOAD)
     return Fault(text, Blame.SERVER if code >= 500 or code == 404 else Blame.REQUEST)

@@ -1,30 +1,23 @@
 """Which checks there are, for a configuration and this machine."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-import psutil
-
 from clawdbot.access import NOBODY
 from clawdbot.config import Settings
-from clawdbot.engine.arguments import DEFAULTS_CUDA
 from clawdbot.engine.settings import EngineSettings
+from clawdbot.engine.several import table_of
 from clawdbot.engine.survey import package, survey
 from clawdbot.errors import StoreError
-from clawdbot.ops.doctor import database, install, leftovers, machine, openness, platforms
+from clawdbot.ops.doctor import database, install, openness, platforms
 from clawdbot.ops.doctor.configuration import Configuration
-from clawdbot.ops.doctor.finding import Check, Finding, check, ok
-from clawdbot.ops.doctor.model import dtype_of, folder_of, model, weights_of
-from clawdbot.ops.doctor.servers import servers
-from clawdbot.ops.gauges import Gpu
+from clawdbot.ops.doctor.engines import of_engines, of_vllm
+from clawdbot.ops.doctor.finding import Check, check
 from clawdbot.ops.meter import read_nvml
 from clawdbot.store import beside
 from clawdbot.store.beside import Facts
-
-CACHE = "VLLM_CPU_KVCACHE_SPACE"
-"""The environment variable that names the size of the KV cache on a CPU, in GiB."""
 
 
 def checks_of(found: Configuration, environ: Mapping[str, str], now: float, *, online: bool) -> list[Check]:
@@ -38,12 +31,12 @@ def checks_of(found: Configuration, environ: Mapping[str, str], now: float, *, o
     ]
     settings = found.settings
     if settings is None:
-        return [*checks, *_of_vllm({})]
+        return [*checks, *of_vllm({}, package(), survey)]
     path = settings.store.path
     holder = beside.holder(path)
     return [
         *checks,
-        *_of_engine(settings.engine, environ, holder, online=online),
+        *of_engines(_tables(settings), environ, package(), survey, read_nvml(()), holder, online=online),
         check("database", database.database, path, now),
         check("disk", database.disk, path),
         check("bot", database.in_use, path, holder),
@@ -52,48 +45,8 @@ def checks_of(found: Configuration, environ: Mapping[str, str], now: float, *, o
     ]
 
 
-def _of_engine(
-    engine: EngineSettings, environ: Mapping[str, str], holder: int | None, *, online: bool
-) -> Sequence[Check]:
-    if engine.kind == "remote":
-        return servers(engine.remote) if online else ()
-    return [
-        *_of_vllm(engine.args),
-        *_of_machine(engine, environ, holder),
-        Check("model", lambda: model("model", engine.model, environ, online)),
-    ]
-
-
-def _of_vllm(chosen: Mapping[str, object]) -> list[Check]:
-    installed = package()
-    version = check("vllm version", install.vllm_version, installed.version if installed else None)
-    return [version, check("vllm", install.vllm_works, survey, chosen)] if installed else [version]
-
-
-def _of_machine(engine: EngineSettings, environ: Mapping[str, str], holder: int | None) -> list[Check]:
-    installed, gpus = package(), read_nvml(())
-    for_cpu = installed is not None and installed.for_cpu
-    on_cpu = for_cpu or not gpus
-    return [
-        check("device", machine.device, engine.device, gpus, machine.read_cpu(), for_cpu),
-        check("memory", _memory, engine, () if on_cpu else gpus, environ, holder),
-        check("leftovers", lambda about: leftovers.leftovers(about, leftovers.running(), set(psutil.pids()))),
-    ]
-
-
-def _memory(
-    about: str, engine: EngineSettings, gpus: Sequence[Gpu], environ: Mapping[str, str], holder: int | None
-) -> Finding:
-    if holder is not None:
-        return ok(about, "A running bot has the model in memory.")
-    folder = folder_of(engine.model, environ)
-    files, dtype = (weights_of(folder), dtype_of(folder)) if folder else (None, "")
-    need = machine.need_of(files, dtype, engine, on_cpu=not gpus, cache=float(environ.get(CACHE, "1")))
-    if not gpus:
-        return machine.memory(about, need, psutil.virtual_memory().available, "memory")
-    used = gpus[: int(engine.args.get("tensor_parallel_size", 1))]
-    share = float(engine.args.get("gpu_memory_utilization", DEFAULTS_CUDA["gpu_memory_utilization"]))
-    return machine.gpu_memory(about, need, used, share)
+def _tables(settings: Settings) -> dict[str, EngineSettings]:
+    return {"engine": settings.engine, **{table_of(name): engine for name, engine in settings.models.items()}}
 
 
 def _facts(path: Path, now: float) -> Facts:

@@ -36,17 +36,19 @@ def vllm_version(about: str, version: str | None) -> Finding:
     return ok(about, f"{version}; tried are {tried}.")
 
 
-def vllm_works(about: str, survey: Callable[[], Survey], chosen: Mapping[str, Any]) -> Finding:
-    """Whether vLLM can be imported, and knows the options in ``[engine.args]``."""
+def vllm_works(about: str, survey: Callable[[], Survey], chosen: Mapping[str, Mapping[str, Any]]) -> Finding:
+    """Whether vLLM can be imported, and knows the ``chosen`` options of each table such as ``[engine.args]``."""
+    tables, count = " and ".join(f"[{table}.args]" for table in chosen), sum(map(len, chosen.values()))
     try:
         found = survey()
-        check_names(chosen, found.arguments)
+        for table, args in chosen.items():
+            check_names(args, found.arguments, table)
     except EngineUnavailable as error:
         return fail(about, error.reason, error.remedy)
     except ConfigError as error:
-        return fail(about, " ".join(error.faults), "Correct [engine.args], or install a vLLM that knows it.")
+        return fail(about, " ".join(error.faults), "Correct it there, or install a vLLM that knows it.")
     where = "on the CPU" if found.on_cpu else "on a GPU"
-    options = f"; it knows all options in [engine.args] ({len(chosen)})" if chosen else ""
+    options = f"; it knows all options in {tables} ({count})" if count else ""
     return ok(about, f"It can be imported and runs models {where}{options}.")
 
 

@@ -87,6 +87,12 @@ def need_of(files: int | None, dtype: str, engine: EngineSettings, *, on_cpu: bo
     return Need(None if files is None else int(files * growth), CPU_BESIDE + int(cache * GIB))
 
 
+def together(needs: Sequence[Need]) -> Need:
+    """What several models need beside each other."""
+    weights = [need.weights for need in needs if need.weights is not None]
+    return Need(sum(weights) if len(weights) == len(needs) else None, sum(need.beside for need in needs))
+
+
 def memory(about: str, need: Need, available: int, what: str) -> Finding:
     """Whether the model finds room in the ``available`` bytes of ``what``."""
     if need.weights is None:

@@ -15,7 +15,7 @@ PATIENCE = 5.0
 """Seconds for a connection, and for an answer."""
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf", "*.pt")
 """Patterns of the files that hold weights, the ones that are taken first."""
-CHOOSE = 'Set [engine] model to a Hugging Face name such as "Qwen/Qwen2-7B-Instruct", to a folder, or to "demo".'
+CHOOSE = 'Set [{}] model to a Hugging Face name such as "Qwen/Qwen2-7B-Instruct", to a folder, or to "demo".'
 
 
 def folder_of(name: str, environ: Mapping[str, str]) -> Path | None:
@@ -47,8 +47,8 @@ def dtype_of(folder: Path) -> str:
         return ""
 
 
-async def model(about: str, name: str, environ: Mapping[str, str], online: bool) -> Finding:
-    """Whether the model ``name`` is here and looks whole, or can be had."""
+async def model(about: str, name: str, environ: Mapping[str, str], online: bool, table: str = "engine") -> Finding:
+    """Whether the model ``name``, for which a ``table`` of the settings asks, is here and whole, or can be had."""
     try:
         if name != models.DEMO:
             models.resolve(name)
@@ -61,7 +61,7 @@ async def model(about: str, name: str, environ: Mapping[str, str], online: bool)
         return warn(about, "The demo model is not here yet.", "The first start makes it, or: clawdbot model fetch")
     if not online or environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         return warn(about, f"{name} is not in the cache.", "The first start has to load it from the hub.")
-    return await _on_the_hub(about, name, environ)
+    return await _on_the_hub(about, name, environ, table)
 
 
 def _whole(about: str, name: str, folder: Path) -> Finding:
@@ -77,7 +77,7 @@ def _whole(about: str, name: str, folder: Path) -> Finding:
     return ok(about, f"{name} is in {folder} ({size / 1e9:.1f} GB of weights).")
 
 
-async def _on_the_hub(about: str, name: str, environ: Mapping[str, str]) -> Finding:
+async def _on_the_hub(about: str, name: str, environ: Mapping[str, str], table: str) -> Finding:
     hub = environ.get("HF_ENDPOINT", HUB).rstrip("/")
     token = environ.get("HF_TOKEN", "")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -91,10 +91,10 @@ async def _on_the_hub(about: str, name: str, environ: Mapping[str, str]) -> Find
     if status in (401, 403):
         return fail(about, f"{hub} does not give {name} to everybody.", "Put a token that may load it into HF_TOKEN.")
     if status == 404:
-        return fail(about, f"{hub} knows no {name}.", CHOOSE)
+        return fail(about, f"{hub} knows no {name}.", CHOOSE.format(table))
     if status >= 400:
         return warn(about, f"{hub} is out of order ({status}).", "The first start has to load the model from it.")
-    return ok(about, f"{name} is not here yet; {hub} has it. Set [engine] start_timeout for its first download.")
+    return ok(about, f"{name} is not here yet; {hub} has it. Set [{table}] start_timeout for its first download.")
 
 
 def _hub_cache(environ: Mapping[str, str]) -> Path:

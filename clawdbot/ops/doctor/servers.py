@@ -7,15 +7,15 @@ from clawdbot.engine.remote.settings import RemoteSettings
 from clawdbot.ops.doctor.finding import Check, Finding, fail, ok
 
 
-def servers(remote: RemoteSettings) -> Sequence[Check]:
-    """A check for each of them."""
+def servers(remote: RemoteSettings, about: str = "server", at: str = "engine.remote") -> Sequence[Check]:
+    """A check for each of them; ``at``: the table of the settings that names them."""
     return [
-        Check(f"server {number}", partial(server, f"server {number}", url, remote))
+        Check(f"{about} {number}", partial(server, f"{about} {number}", url, remote, at))
         for number, url in enumerate(remote.endpoints, 1)
     ]
 
 
-async def server(about: str, url: str, remote: RemoteSettings) -> Finding:
+async def server(about: str, url: str, remote: RemoteSettings, at: str = "engine.remote") -> Finding:
     """Whether the server at ``url`` could answer now."""
     try:
         from clawdbot.engine.remote.faults import Fault
@@ -26,7 +26,7 @@ async def server(about: str, url: str, remote: RemoteSettings) -> Finding:
     try:
         card = await asked.check(remote.model)
     except Fault as fault:
-        remedy = "Check [engine.remote] endpoints and model." if fault.lasting else "Is it running, and in reach?"
+        remedy = f"Check [{at}] endpoints and model." if fault.lasting else "Is it running, and in reach?"
         return fail(about, f"{url} cannot be used: {fault}.", remedy)
     finally:
         await asked.close()

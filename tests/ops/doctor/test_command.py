@@ -15,7 +15,7 @@ from clawdbot.clock import SystemClock
 from clawdbot.engine import opener
 from clawdbot.engine.survey import Package, Survey
 from clawdbot.errors import EngineUnavailable
-from clawdbot.ops.doctor import checks
+from clawdbot.ops.doctor import checks, engines
 from clawdbot.store.database import open_database
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.engine import ScriptedEngine
@@ -155,7 +155,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
 @pytest.fixture
 def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the machine of the test has, it is enough."""
-    monkeypatch.setattr(checks, "_of_machine", lambda *given: [])
+    monkeypatch.setattr(engines, "_of_machine", lambda *given: [])
 
 
 @pytest.mark.usefixtures("roomy")

@@ -45,11 +45,11 @@ def test_vllm_is_one_that_was_tried(version: str | None, level: Level) -> None:
 
 
 def test_vllm_knows_the_options_that_were_chosen() -> None:
-    assert vllm_works("vllm", lambda: CPU, {"max_model_len": 1024}).level is Level.OK
+    assert vllm_works("vllm", lambda: CPU, {"engine": {"max_model_len": 1024}}).level is Level.OK
 
-    found = vllm_works("vllm", lambda: CPU, {"max_model_length": 1024})
+    found = vllm_works("vllm", lambda: CPU, {"engine": {}, "models.large": {"max_model_length": 1024}})
     assert found.level is Level.FAIL
-    assert "engine.args.max_model_length" in found.text
+    assert "models.large.args.max_model_length" in found.text
     assert "'max_model_len'" in found.text
 
 

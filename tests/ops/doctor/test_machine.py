@@ -14,7 +14,7 @@ from clawdbot.engine.process import PARENT
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.ops.doctor.finding import Level
 from clawdbot.ops.doctor.leftovers import Running, leftovers, running
-from clawdbot.ops.doctor.machine import GIB, Cpu, Need, device, gpu_memory, memory, need_of, read_cpu
+from clawdbot.ops.doctor.machine import GIB, Cpu, Need, device, gpu_memory, memory, need_of, read_cpu, together
 from clawdbot.ops.gauges import Gpu
 
 GPU = Gpu("NVIDIA H200", 0.0, 2 * GIB, 140 * GIB)
@@ -128,3 +128,9 @@ def test_the_owner_of_a_process_is_read_from_its_environment() -> None:
     assert seen[child.pid].owner == 4194303
     assert seen[child.pid].orphan is False
     assert set(seen) <= {*psutil.pids(), *seen}
+
+
+def test_models_beside_each_other_need_what_all_of_them_need() -> None:
+    """Which nobody knows as long as the files of one are missing."""
+    assert together([Need(2 * GIB, GIB), Need(GIB, GIB)]) == Need(3 * GIB, 2 * GIB)
+    assert together([Need(None, GIB), Need(GIB, GIB)]).weights is None

@@ -37,6 +37,16 @@ async def test_a_wrong_key_is_told_without_the_key() -> None:
     assert "wrong-key" not in found.line
 
 
+def test_of_several_models_each_is_looked_at_by_its_table(tmp_path: Path) -> None:
+    """vLLM and the machine once for all of them."""
+    file = tmp_path / "config.toml"
+    file.write_text('[engine]\n[models.large]\nkind = "remote"\nremote.endpoints = ["http://one/v1"]\n')
+
+    about = [check.about for check in checks_of(configuration.read(file, {}), {}, 0.0, online=True)]
+    assert {"engine model", "models.large server 1", "device", "memory", "leftovers"} <= {*about}
+    assert len(about) == len({*about})
+
+
 def test_nothing_of_vllm_is_looked_for_on_this_machine(tmp_path: Path) -> None:
     """It is not needed for an engine that is elsewhere."""
     file = tmp_path / "config.toml"
