@@ -12,6 +12,7 @@ from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.engine import Script, ScriptedEngine
+from clawdbot.testing.engines import ScriptedEngines
 from clawdbot.testing.rig import echo
 from clawdbot_discord import DiscordAdapter, DiscordSettings
 
@@ -39,6 +40,8 @@ class DiscordBot:
         self.script = script
         self.clock: Clock = SystemClock()
         self.engines: list[ScriptedEngine] = []
+        self.others: dict[str, ScriptedEngines] = {}
+        """Those of further models, by what people call them; `settings` have to name these."""
         self._beside = dict(beside or {})
         self._adapter_settings = adapter_settings
         self.settings = Settings(
@@ -71,7 +74,8 @@ class DiscordBot:
 
     async def _live(self, started: "asyncio.Future[App]") -> None:
         adapter = DiscordAdapter(settings_for(self.sim, **self._adapter_settings))
-        async with open_app(self.settings, self._open_engine, self.clock, lambda timing: None) as app:
+        others = {name: engines.opened for name, engines in self.others.items()}
+        async with open_app(self.settings, self._open_engine, self.clock, lambda timing: None, others) as app:
             started.set_result(app)
             await serve(app, {"discord": adapter, **self._beside}, self.clock, asyncio.Event(), 0.0)
 

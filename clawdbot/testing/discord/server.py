@@ -179,7 +179,7 @@ class SimDiscord:
             event |= {"guild_id": str(channel.guild), **self.world.who(who, channel)}
         self._emit("TYPING_START", event, channel)
 
-    def slash(self, channel: Channel, name: str, user: User | None = None, **options: str) -> Interaction:
+    def slash(self, channel: Channel, name: str, user: User | None = None, /, **options: str) -> Interaction:
         """A person calls a slash command. Raises LookupError when it is not registered."""
         return self.interactions.slash(channel, name, user or self.user, options)
 
