@@ -108,10 +108,11 @@ class Answering:
         last = None
         with asked.ticket.taking() as revisions:
             for revision, taken in revisions:
+                spent = None if draft is None else 0 if draft.over else draft.cost
                 if draft is not None:
                     draft.over = True
                 try:
-                    fresh = await self._store.revisions.begin(asked.number, revision)
+                    fresh = await self._store.revisions.begin(asked.number, revision, spent)
                 except StoreError as error:
                     fresh = True  # its answer was ended, so it is begun again as it was
                     if not taken.done():
@@ -238,6 +239,7 @@ class Answering:
         made = await style.compose(engine, history, await _text_of(message), message.files, len(asked.pictures))
         # Together: a stop in between must not leave one tokenizer's tokens as another's.
         draft.tokenizer, draft.tokens, draft.question_tokens = whose, begun, made.question
+        draft.given = len(begun)
         draft.opening, draft.first_turn = engine.tokenizer.opening.text, made.first_turn
         prompt = [*made.tokens, *begun]
         async with self._place(model, engine, prompt, message, live) as place:

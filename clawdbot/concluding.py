@@ -55,7 +55,7 @@ class Concluding:
             return
         # A continued answer has the timing of its first run; one that was asked for anew has none.
         timing = None if draft.begun or asked.revised else self._timing(draft, state, asked.message, live)
-        tokens = draft.cost if asked.revised else 0
+        tokens = draft.cost if timing is None else 0
         write = partial(self._store.finish, asked.number, answer, timing, draft.first_turn, tokens=tokens)
         await self.settle(asked.number, write)
         if timing is not None:
@@ -73,7 +73,7 @@ class Concluding:
         async with asked.ticket.showing():
             await finish(live, former.text, former.state)
         if not asked.ticket.revised:
-            await self.settle(asked.number, partial(self._store.finish, asked.number, former))
+            await self.settle(asked.number, partial(self._store.finish, asked.number, former, tokens=draft.cost))
         if state is State.FAILED:  # in a task of its own: a platform may take it hours later
             why = Said(draft.text or words.NO_NEW_ANSWER, private=True)
             self._sessions.spawn(partial(self._notices.tell, why, asked.message, asked.reply))

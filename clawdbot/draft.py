@@ -20,6 +20,8 @@ class Draft:
     """The text of the `Opening` that the tokens begin with; the text begins with it as soon as there is any."""
     model: str = ""
     """The name of the model that makes it."""
+    given: int = 0
+    """How many of the tokens were there before the engine wrote the first."""
     begun: Answer | None = None
     """What was written before an interruption; the text goes on from there."""
     question_tokens: list[int] | None = None
@@ -41,7 +43,8 @@ class Draft:
         if begun is None or not begun.text:
             return cls()
         asked = None if begun.question_tokens is None else list(begun.question_tokens)
-        return cls(begun.text, list(begun.tokens or ()), begun.tokenizer, begun=begun, question_tokens=asked)
+        tokens = list(begun.tokens or ())
+        return cls(begun.text, tokens, begun.tokenizer, given=len(tokens), begun=begun, question_tokens=asked)
 
     @property
     def grown(self) -> bool:
@@ -50,9 +53,10 @@ class Draft:
 
     @property
     def cost(self) -> int:
-        """Tokens that the engine had to read or wrote for it, as far as that is known."""
-        usage = self.usage
-        return usage.prompt_tokens - (usage.cached_tokens or 0) + usage.output_tokens if usage else 0
+        """Tokens that the engine had to read or wrote for it; what it has read is known at the end."""
+        if (usage := self.usage) is not None:
+            return usage.prompt_tokens - (usage.cached_tokens or 0) + usage.output_tokens
+        return max(0, len(self.tokens) - self.given)
 
     def take(self, chunk: Chunk, now: float) -> None:
         """Add what the engine has written."""
@@ -68,6 +72,7 @@ class Draft:
         """Forget what an engine wrote that died before its tokens made any text."""
         before = Draft.after(self.begun)
         self.tokenizer, self.tokens, self.question_tokens = before.tokenizer, before.tokens, before.question_tokens
+        self.given = before.given
         self.first_token = self.last_token = None
 
     def fail(self) -> None:
@@ -93,7 +98,10 @@ class DraftJournal:
         draft = self._draft
         # A sentence that says why there is no answer is no part of one.
         written = draft is not None and not draft.over and draft.text and draft.failure is not State.FAILED
-        await self._store.draft(self._number, draft.answer(State.STREAMING) if draft and written else None, parts)
+        if draft is not None and written:
+            await self._store.draft(self._number, draft.answer(State.STREAMING), parts, draft.cost)
+        else:
+            await self._store.draft(self._number, None, parts)
 
     async def posted(self, part: int, post: str) -> None:
         self._posts.add(post)

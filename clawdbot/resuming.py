@@ -67,10 +67,10 @@ class Resuming:
             return
         asked = replace(Asked.of(found, where, ticket), begun=found.answer)
         apologise = partial(self._notices.apologise, asked.message, where)
-        self._sessions.start(ticket, partial(self._continue, asked), apologise)
+        self._sessions.start(ticket, partial(self._continue, asked, event.by.id), apologise)
 
-    async def _continue(self, asked: Asked) -> None:
-        if await self._store.reopen(asked.number):
+    async def _continue(self, asked: Asked, by: int) -> None:
+        if await self._store.reopen(asked.number, by):
             await self._answering.answer(asked)
 
     def _take_up(self, left: Unfinished, reply: Reply) -> None:

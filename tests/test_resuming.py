@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from clawdbot import words
-from clawdbot.chat import Conversation, Frame, Person, Pressed, State
+from clawdbot.chat import Conversation, Edited, Frame, Message, Person, Pressed, State
 from clawdbot.config import AnswerSettings, SessionSettings
 from clawdbot.engine.protocol import Request
 from clawdbot.errors import Forbidden, Limited, Rejected, Unreachable, Unsure
@@ -501,3 +501,90 @@ async def test_stop_below_an_answer_that_is_just_over_does_nothing(rig: NewRig) 
         await bot.idle()
 
     assert answer.screen.texts == ["You said: Hello"]
+
+
+# What it costs
+
+
+async def used(bot: Rig, person: Person = ADA) -> tuple[int, int]:
+    """Questions and tokens that count for somebody this hour."""
+    counted = await bot.app.store.access.used("memory", person.id)
+    return counted.messages_per_hour, counted.tokens_per_hour
+
+
+async def test_what_a_continued_answer_needs_counts_once(rig: NewRig) -> None:
+    """For whoever let it go on, and as no question. What was written before the crash counts for the asker."""
+    bot = rig(counting)
+    answer = await interrupted(bot)
+    async with bot.running():
+        asked = await used(bot)
+        bot.platform.press("continue", answer, ADMIN)
+        await bot.idle()
+        after, admin = await used(bot), await used(bot, ADMIN)
+        await bot.stop()
+    async with bot.running():
+        assert (await used(bot), await used(bot, ADMIN)) == (after, admin)
+
+    assert asked == after == (1, len("One "))
+    assert admin == (0, len(bot.requests[-1].prompt) + 3)
+
+
+async def test_what_a_continued_answer_needed_stays_counted_when_it_is_written_anew(rig: NewRig) -> None:
+    """And what the other one needs is counted beside it."""
+    bot = rig(counting)
+    answer = await interrupted(bot)
+    async with bot.running():
+        bot.platform.press("continue", answer)
+        await bot.idle()
+        _, continued = await used(bot)
+        bot.platform.press("regenerate", answer)
+        await bot.idle()
+
+        assert await used(bot) == (2, continued + len(bot.requests[-1].prompt) + 4)
+
+
+async def test_a_crash_of_a_continued_answer_leaves_what_was_noted_counted(rig: NewRig) -> None:
+    """Not those of the first run once more: each sign that is kept of the answer was one token."""
+    bot = rig(counting)
+    answer = await interrupted(bot)
+    bot.script = lambda request: Script(["and so on "] * 9, first=1.0, gap=1.0)
+    async with bot.running():
+        bot.platform.press("continue", answer)
+        await bot.advance(5.5)
+    async with bot.running():
+        await bot.idle()
+        kept = (await bot.app.store.history("memory:1:0", CHARACTERS))[-1].text
+
+        assert "and so on" in kept
+        assert await used(bot) == (1, len(kept))
+
+
+async def test_what_an_edit_cuts_short_counts(rig: NewRig) -> None:
+    """Or who edits again and again before the end would have answers for nothing."""
+    bot = rig(slow)
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        await bot.advance(2.5)
+        said = Message(answer.ref, Conversation("memory", 1, private=True), ADA, "Anew", bot.clock.now(), version="1")
+        bot.platform.tell(Edited(said), answer)
+        await bot.rest()
+        assert await used(bot) == (2, len("One two "))
+        await bot.idle()
+
+        assert await used(bot) == (2, len("One two ") + len(bot.requests[-1].prompt) + 4)
+
+
+async def test_asking_anew_what_failed_is_one_question(rig: NewRig) -> None:
+    """It got no answer before."""
+    scripts = iter((Script([], fails=True), Script(["Yes."])))
+    bot = rig(lambda request: next(scripts))
+    async with bot.running():
+        bot.platform.say("Hello")
+        await bot.idle()
+        failed = await used(bot)
+        bot.platform.say("/retry")
+        await bot.idle()
+        again, _ = await used(bot)
+
+    assert failed == (0, 0)
+    assert again == 1

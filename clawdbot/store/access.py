@@ -31,13 +31,14 @@ WHERE decision = ? AND at > ?
 _OPEN = "INSERT INTO pairing (digest, platform, maker, expires) VALUES (?, ?, ?, ?)"
 _CLOSE = "DELETE FROM pairing WHERE digest = ? AND expires > ? RETURNING maker"
 _USED = """
-SELECT count(*) FILTER (WHERE asked_at >= ?1), count(*),
+SELECT coalesce(sum(questions) FILTER (WHERE asked_at >= ?1), 0), coalesce(sum(questions), 0),
        coalesce(sum(tokens) FILTER (WHERE asked_at >= ?1), 0), coalesce(sum(tokens), 0)
-FROM (SELECT received_at AS asked_at, coalesce(prompt_tokens - cached_tokens + output_tokens, 0) AS tokens
+FROM (SELECT received_at AS asked_at, NOT free AS questions,
+             coalesce(prompt_tokens - cached_tokens + output_tokens, 0) AS tokens
       FROM reply LEFT JOIN timing ON timing.reply = reply.id
       WHERE reply.platform = ?2 AND author = ?3 AND received_at >= ?4 AND reply.state <> 'failed'
       UNION ALL
-      SELECT at, tokens FROM revision WHERE platform = ?2 AND person = ?3 AND at >= ?4)
+      SELECT at, questions, tokens FROM revision WHERE platform = ?2 AND person = ?3 AND at >= ?4)
 """
 
 

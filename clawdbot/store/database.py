@@ -36,6 +36,7 @@ STEPS = (
     "moved.sql",
     "models.sql",
     "pieces.sql",
+    "spent.sql",
 )
 
 _FAULTS = {

@@ -6,6 +6,7 @@ from clawdbot.clock import Clock
 from clawdbot.store.database import Database
 from clawdbot.store.pieces import put, take_out
 from clawdbot.store.records import Answer, Revision, read_answer
+from clawdbot.store.spending import ask, spend
 
 _KEEP = """
 INSERT INTO former (reply, question, state, answer, tokenizer, question_tokens, answer_tokens, forgotten_at)
@@ -16,11 +17,10 @@ ON CONFLICT DO NOTHING
 _BEGIN = """
 UPDATE reply SET revised_at = coalesce(?1, revised_at), finished_at = NULL,
                  forgotten_at = iif(?1 IS NULL, forgotten_at, NULL),
+                 free = free OR (?1 IS NOT NULL AND state = 'failed'),
                  state = 'asked', answer = NULL, tokenizer = NULL, question_tokens = NULL, answer_tokens = NULL
 WHERE id = ?2
 """
-_COUNT = "INSERT INTO revision (reply, platform, person, at) SELECT id, platform, ?, ? FROM reply WHERE id = ?"
-_TOKENS = "UPDATE revision SET tokens = ? WHERE id = (SELECT max(id) FROM revision WHERE reply = ?)"
 _BRING_BACK = """
 UPDATE reply SET (question, state, answer, tokenizer, question_tokens, answer_tokens, forgotten_at, finished_at) =
     (SELECT question, state, answer, tokenizer, question_tokens, answer_tokens, forgotten_at, ?
@@ -44,11 +44,12 @@ class Revisions:
         self._database = database
         self._clock = clock
 
-    async def begin(self, reply: int, revision: Revision) -> bool:
+    async def begin(self, reply: int, revision: Revision, spent: int | None = None) -> bool:
         """Let a reply be pending again, with its question as ``revision`` has it; False when that was done before.
 
         Its answer, if there is one, is kept until another one is finished. What was forgotten is remembered again:
-        whoever wants it anew wants to go on from it.
+        whoever wants it anew wants to go on from it. ``spent``: the tokens of the run that this cuts short; None: what
+        was noted of one.
         """
         now = self._clock.wall()
 
@@ -62,8 +63,9 @@ class Revisions:
                 put(connection, reply, revision.piece)
             if revision.removed:
                 take_out(connection, reply, revision.removed)
+            spend(connection, reply, spent, now)
             if revision.by is not None:
-                connection.execute(_COUNT, (revision.by, now, reply))
+                ask(connection, reply, revision.by, now, questions=1)
             return True
 
         return await self._database.transaction(keep)
@@ -104,8 +106,6 @@ def bring_back(connection: sqlite3.Connection, reply: int, finished_at: float | 
     return brought
 
 
-def complete(connection: sqlite3.Connection, reply: int, tokens: int) -> None:
-    """Within a transaction: what was written anew is there, and the engine needed so many ``tokens`` for it."""
+def complete(connection: sqlite3.Connection, reply: int) -> None:
+    """Within a transaction: what was written anew is there."""
     connection.execute(_DROP, (reply,))
-    if tokens:
-        connection.execute(_TOKENS, (tokens, reply))

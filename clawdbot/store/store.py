@@ -35,6 +35,7 @@ from clawdbot.store.records import (
 )
 from clawdbot.store.revisions import Revisions, bring_back, complete
 from clawdbot.store.spans import IS_IDLE, IS_NAMED, RESET, ends_with, reset_if_idle
+from clawdbot.store.spending import ask, spend
 
 _LAST = 2**63 - 1
 
@@ -52,7 +53,8 @@ UPDATE reply SET state = ?, answer = ?, tokenizer = ?, question_tokens = ?, answ
 WHERE id = ? AND finished_at IS NULL
 """
 _DRAFT = """
-UPDATE reply SET state = ?, answer = ?, tokenizer = ?, question_tokens = ?, answer_tokens = ?, begun = max(begun, ?)
+UPDATE reply SET state = ?, answer = ?, tokenizer = ?, question_tokens = ?, answer_tokens = ?, begun = max(begun, ?),
+                 spent = ?
 WHERE id = ? AND finished_at IS NULL AND state IN ('asked', 'streaming')
 """
 _BEGIN = "UPDATE reply SET begun = max(begun, ?) WHERE id = ?"
@@ -176,15 +178,16 @@ class Store:
         # Elsewhere: they can be megabytes.
         await self._database.write(_ATTACH, await asyncio.to_thread(pack_files, files), reply)
 
-    async def draft(self, reply: int, answer: Answer | None, begun: int) -> None:
+    async def draft(self, reply: int, answer: Answer | None, begun: int, spent: int = 0) -> None:
         """Keep what the screen is about to show of an answer, for a start that finds it unfinished.
 
         ``answer`` is what is written so far, in the state "streaming" (None: nothing yet); ``begun`` counts its
-        messages, with one that is about to be posted. Never takes the place of a text that `answered` has kept.
+        messages, with one that is about to be posted; ``spent`` are the tokens that the engine needed so far. Never
+        takes the place of a text that `answered` has kept.
         """
 
         def keep(connection: sqlite3.Connection) -> None:
-            if answer is None or not connection.execute(_DRAFT, (*answer_row(answer), begun, reply)).rowcount:
+            if answer is None or not connection.execute(_DRAFT, (*answer_row(answer), begun, spent, reply)).rowcount:
                 connection.execute(_BEGIN, (begun, reply))
 
         await self._database.transaction(keep)
@@ -209,19 +212,20 @@ class Store:
         timing: Timing | None = None,
         first_turn: int | None = None,
         *,
-        tokens: int = 0,
+        tokens: int | None = None,
     ) -> None:
         """The platform shows the whole answer: both turns enter the history, and the reply is pending no more.
 
         ``first_turn``: a `Turn.id`, when the prompt was trimmed; the history begins there from now on (it never moves
         back). To drop all that came before this exchange, pass one more than the last turn's id. ``tokens``: what the
-        engine needed for an answer that was written anew. Finishing twice changes nothing.
+        engine needed for it beside what ``timing`` says; None: what was noted of that. Finishing twice changes nothing.
         """
         now = self._clock.wall()
 
         def keep(connection: sqlite3.Connection) -> None:
-            connection.execute(_ANSWER, (*answer_row(answer), now, reply))
-            complete(connection, reply, tokens)
+            if connection.execute(_ANSWER, (*answer_row(answer), now, reply)).rowcount:
+                spend(connection, reply, tokens, now)
+            complete(connection, reply)
             if timing is not None:
                 connection.execute(_TIME, (reply, *(getattr(timing, name) for name in _TIMING)))
             if first_turn is not None:
@@ -300,12 +304,20 @@ class Store:
         rows = await self._database.read("SELECT * FROM reply WHERE id = ?", reply)
         return await self._read(rows[0])
 
-    async def reopen(self, reply: int) -> bool:
+    async def reopen(self, reply: int, by: int) -> bool:
         """Take an interrupted reply up again, with its text so far as a draft; False when somebody else has.
 
-        What was forgotten is remembered again.
+        What was forgotten is remembered again. What it needs from now on counts for ``by``.
         """
-        return await self._database.write(_REOPEN, reply) == 1
+        now = self._clock.wall()
+
+        def reopen(connection: sqlite3.Connection) -> bool:
+            if not connection.execute(_REOPEN, (reply,)).rowcount:
+                return False
+            ask(connection, reply, by, now, questions=0)
+            return True
+
+        return await self._database.transaction(reopen)
 
     async def _read(self, row: sqlite3.Row) -> Unfinished:
         received_at = row["revised_at"] or row["received_at"]

@@ -21,7 +21,8 @@ OTHERS = {
 }
 """Tables beside that of replies: the key of a row first, then whose it is."""
 ASKED = """
-SELECT author, received_at FROM reply WHERE state <> 'failed' UNION ALL SELECT person, at FROM revision
+SELECT author, received_at FROM reply WHERE state <> 'failed' AND NOT free
+UNION ALL SELECT person, at FROM revision WHERE questions
 """
 
 

@@ -301,7 +301,7 @@ class TestInterrupted:
         """It is pending again with its text so far, and its exchange is no history until it is finished again."""
         reply = await asked(store, "1")
         await store.finish(reply, answer("Be", State.INTERRUPTED))
-        assert [await store.reopen(reply) for _ in range(2)] == [True, False]
+        assert [await store.reopen(reply, by=1) for _ in range(2)] == [True, False]
         (found,) = await store.unfinished()
         assert found.answer == answer("Be", State.STREAMING)
         assert await texts(store) == []
@@ -313,7 +313,7 @@ class TestInterrupted:
         """Not what is complete, nor what somebody has stopped."""
         reply = await asked(store, "1")
         await store.finish(reply, answer("Be", state))
-        assert await store.reopen(reply) is False
+        assert await store.reopen(reply, by=1) is False
 
     async def test_history_ends_before_a_reply(self, store: Store) -> None:
         """What was said after a question is not known when its answer is continued."""
