@@ -82,6 +82,7 @@ class Answering:
         """Answer the question as it is now; what to answer instead, if it is revised before that is done."""
         self._concluding.begin(asked.number)
         draft = Draft.after(asked.begun)
+        draft.model = self._models.of(asked.ticket.conversation).name
         if asked.message.unfinished:
             draft.hidden_until = self._clock.now() + GRACE
         async with self._live(asked, draft) as live:
@@ -168,7 +169,7 @@ class Answering:
             if asked.message.files:  # nobody asks again what they say: a retry loads them anew
                 await keep(self._store.attach(asked.number, [replace(file, text=None) for file in asked.message.files]))
             # Behind the last wait: whoever stops it in there gets no sentence as an answer.
-            draft.text = _sentence(error, asked.message, draft.model)
+            draft.text = _sentence(error, asked.message, self._models.of(asked.ticket.conversation).name)
             draft.failure = State.FAILED
 
     async def _in_turn(self, asked: Asked, live: LiveReply, spot: Spot) -> Asked:
@@ -197,9 +198,8 @@ class Answering:
         engine: Engine | None = None
         # Twice: a question that finds its engine dead or dying is not to blame, one that kills two perhaps is.
         for tries_left in (1, 0):
-            model = self._models.of(conversation)
-            draft.model = model.name
-            live.wait(words.RESTARTING if engine is not None else _UNTIL[model.host.phase])
+            phase = self._models.of(conversation).host.phase
+            live.wait(words.RESTARTING if engine is not None else _UNTIL[phase])
             model, engine = await self._models.engine(conversation, instead_of=engine)
             draft.model = model.name
             live.wait("")

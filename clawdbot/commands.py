@@ -5,11 +5,12 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from clawdbot import words
+from clawdbot.abilities import Phase
 from clawdbot.audit import LENGTH, audit
 from clawdbot.chart import draw
 from clawdbot.chat import File, Message
 from clawdbot.choices import Choice
-from clawdbot.choosing import listed, may_choose, unknown
+from clawdbot.choosing import chosen, listed, may_choose, unknown
 from clawdbot.menu import COMMANDS
 from clawdbot.pairing import LIFE
 from clawdbot.quota import DAY, HOUR
@@ -107,11 +108,12 @@ class Commands:
 
     async def persona(self, message: Message, admin: bool) -> Said:
         """Show the personas, or choose one for the conversation."""
-        return await self._choose(self._choices["persona"], message, admin=admin)
+        return await self._choose(self._choices["persona"], message, {}, admin=admin)
 
     async def model(self, message: Message, admin: bool) -> Said:
         """Show the models, or choose one for the conversation."""
-        return await self._choose(self._choices["model"], message, admin=admin)
+        states = {model.name: _STATES[phase] for model in self._models if (phase := model.host.phase) in _STATES}
+        return await self._choose(self._choices["model"], message, states, admin=admin)
 
     async def usage(self, message: Message, admin: bool) -> Said:
         """Show what the author has used, and how long the conversation is."""
@@ -126,17 +128,17 @@ class Commands:
         for choice in self._choices.values():
             await choice.move(place, to)
 
-    async def _choose(self, choice: Choice, message: Message, *, admin: bool) -> Said:
+    async def _choose(self, choice: Choice, message: Message, states: Mapping[str, str], *, admin: bool) -> Said:
         where, wanted = message.conversation, argument(message.text)
         if not wanted:
-            return Said(listed(choice, where, admin=admin), private=True)
+            return Said(listed(choice, where, states, admin=admin), private=True)
         if not may_choose(where, admin=admin):
             await self._gate.note_refused(message.author, where, f"/{choice.kind}")
             return Said(words.ADMINS_CHOOSE, private=True)
         if (name := choice.find(wanted)) is None:
             return Said(unknown(choice), private=True)
         await choice.choose(where.key, name)
-        return Said(words.CHOSEN.format(kind=choice.kind, name=name))
+        return Said(chosen(choice, name, states))
 
     async def latency(self, message: Message, admin: bool) -> Said:
         """Show the times of the last hour and day, with a chart when there are any; or the author's own ("me")."""
@@ -185,6 +187,13 @@ class Commands:
             return Said(words.IN_PRIVATE, private=True)
         return Said(audit(await self._gate.last(LENGTH)), private=True)
 
+
+_STATES = {
+    Phase.LOADING: words.IS_LOADING,
+    Phase.RESTARTING: words.IS_RESTARTING,
+    Phase.DOWN: words.IS_DOWN,
+}
+"""What whoever chooses a model has to know of it."""
 
 TABLE: Mapping[str, Callable[[Commands, Message, bool], Awaitable[Said]]] = {
     "new": Commands.new,

@@ -57,7 +57,7 @@ class OnDiscord:
     async def choose(self, model: str) -> None:
         called = self._sim.slash(self._place, "model", name=model)
         said = words.CHOSEN.format(kind="model", name=model)
-        await self._sim.until(lambda: [post.text for post in called.answers] == [said])
+        await self._sim.until(lambda: any(post.text.startswith(said) for post in called.answers))
 
     async def asks(self, text: str, answer: str) -> None:
         self._sim.say(self._place, text)
@@ -74,14 +74,15 @@ class OnTelegram:
         self._sim = sim
 
     async def choose(self, model: str) -> None:
-        await self.asks(f"/model {model}", words.CHOSEN.format(kind="model", name=model))
+        self._sim.say(ADA, f"/model {model}")
+        await self.sees(words.CHOSEN.format(kind="model", name=model))
 
     async def asks(self, text: str, answer: str) -> None:
         self._sim.say(ADA, text)
         await self._sim.until(lambda: [shown.text for shown in self._sim.answers(ADA)][-1:] == [answer])
 
     async def sees(self, part: str) -> None:
-        await self._sim.until(lambda: part in self._sim.answers(ADA)[-1].text)
+        await self._sim.until(lambda: any(part in shown.text for shown in self._sim.answers(ADA)[-1:]))
 
 
 class Stage:

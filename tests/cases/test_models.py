@@ -85,6 +85,20 @@ async def test_models_are_listed_with_what_is_said_about_them(bot: Rig) -> None:
     )
 
 
+async def test_whoever_chooses_a_model_is_told_that_it_is_not_there(bot: Rig) -> None:
+    """And in the list."""
+    offer(bot, large=EngineSettings(about="Knows more"), huge=EngineSettings())
+    bot.others["large"].loaded.clear()
+    bot.others["huge"].trouble = BROKEN
+    async with bot.running():
+        await bot.rest()
+        said = await says(bot, "/model")
+        chosen = await says(bot, "/model huge")
+
+    assert "* demo\n* large: Knows more; is still loading\n* huge: cannot be used just now\n" in said
+    assert chosen == "From now on the model here is huge. It cannot be used just now."
+
+
 async def test_a_choice_is_kept_over_a_restart(bot: Rig) -> None:
     async with bot.running():
         await says(bot, "/model large")

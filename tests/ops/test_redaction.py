@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from clawdbot.config import AdapterTable, OpsSettings, Settings
+from clawdbot.engine.remote.settings import RemoteSettings
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.ops.redaction import HIDDEN, Redactor, secrets_of
 
 TELEGRAM = "7234567890:AAFakeFakeFakeFakeFakeFakeFakeFake"
@@ -77,6 +79,8 @@ def test_wherever_a_secret_stands_it_is_hidden(secret: str, before: str, between
 def test_all_that_settings_and_environment_hold_are_known() -> None:
     settings = Settings(
         ops=OpsSettings(token=SecretStr("of ops")),
+        engine=EngineSettings(remote=RemoteSettings(api_key=SecretStr("of the engine"))),
+        models={"large": EngineSettings(remote=RemoteSettings(api_key=SecretStr("of another model")))},
         adapters={
             "discord": AdapterTable("config.toml", {}, SecretStr("of discord")),
             "telegram": AdapterTable("config.toml", {"proxy": "of a proxy", "keep_warm": 5}, None),
@@ -86,6 +90,8 @@ def test_all_that_settings_and_environment_hold_are_known() -> None:
 
     assert set(secrets_of(settings, environ)) == {
         "of ops",
+        "of the engine",
+        "of another model",
         "of discord",
         "of a proxy",
         "of the hub",
