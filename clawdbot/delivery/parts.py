@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import inf, isinf
 from typing import Literal
 
@@ -23,6 +24,8 @@ log = logging.getLogger(__name__)
 NOTE_EVERY = 3.0
 # Seconds that a growing text waits for being noted before it is posted; it takes less than a millisecond.
 NOTE_PATIENCE = 0.02
+# Seconds in which an edit that got no answer may still land: on top of a later one, if that was quicker.
+SETTLING = 5.0
 # Seconds; a wait that the platform asks for is over by the next start if it is shorter.
 LONG_WAIT = 5.0
 
@@ -41,6 +44,10 @@ class _Part:
     """What earlier sends that may have landed were to show (None: not known any more).
 
     A platform that knows their key shows one of these."""
+    late: tuple[Frame, ...] = ()
+    """What edits were to show that got no answer: one may land behind a later edit."""
+    settles_at: float = -inf
+    """When they cannot any more."""
     begun: bool = False
     """Whether the journal knows that there may be such a message."""
     gone: bool = False
@@ -102,18 +109,24 @@ class Parts:
     def differing(self, frames: Sequence[Frame]) -> int | None:
         """The first of ``frames`` that the screen does not show yet; None when it shows them all.
 
-        A message that somebody has removed is not missing, nor one that would only say that it is not needed.
+        A message that somebody has removed is not missing, nor one that would only say that it is not needed. One that
+        shows its last frame has to show it again where an earlier edit without an answer may have landed behind it.
         """
-        for number, frame in enumerate(frames):
-            if number >= len(self._parts):
-                if self._preview.shows(number, frame):
-                    continue
-                return number
-            part = self._parts[number]
-            needed = not part.gone and (part.post is not None or frame is not LEFT_OVER)
-            if needed and not _same(part.shown, frame):
-                return number
-        return None
+        missing = (number for number, frame in enumerate(frames) if not self._shows(number, frame))
+        in_doubt = (number for number, frame in enumerate(frames) if self._may_be_overwritten(number, frame))
+        return next(chain(missing, in_doubt), None)
+
+    def _shows(self, number: int, frame: Frame) -> bool:
+        if number >= len(self._parts):
+            return self._preview.shows(number, frame)
+        part = self._parts[number]
+        return part.gone or (part.post is None and frame is LEFT_OVER) or _same(part.shown, frame)
+
+    def _may_be_overwritten(self, number: int, frame: Frame) -> bool:
+        if number >= len(self._parts) or not frame.state.lasting:
+            return False
+        part = self._parts[number]
+        return part.post is not None and not part.gone and any(late != frame for late in part.late)
 
     def shown(self, number: int) -> Frame | None:
         """What the platform acknowledged last for message ``number``; None while nobody knows what is there."""
@@ -138,7 +151,9 @@ class Parts:
         """When message ``number`` may be posted or changed to show ``frame``."""
         if self._is_draft(number, frame):
             return self._preview.ready_at(urgency)
-        return self._room_at((self._bucket(number), self._limits.bot), urgency)
+        ready = self._room_at((self._bucket(number), self._limits.bot), urgency)
+        again = self.shown(number) == frame
+        return max(ready, self._parts[number].settles_at) if again else ready
 
     def bot_ready_at(self, urgency: Urgency) -> float:
         """When the bot may make any call at all."""
@@ -183,7 +198,8 @@ class Parts:
         if number == len(self._parts):
             self._parts.append(_Part())
         part = self._parts[number]
-        post, posts = part.post, part.unfinished
+        post, posts, again = part.post, part.unfinished, part.shown == frame
+        settled = self._clock.now() >= part.settles_at
         try:
             await self._announce(number, part, frame)
             kind: Literal["send", "edit"] = "send" if posts else "edit"
@@ -204,7 +220,10 @@ class Parts:
             self._budgets.returned(buckets, self._clock.now())
         doubt = post is None and self._doubt(part, frame)
         part.shown = None if doubt or part.unfinished else frame
-        self.acknowledged_at = self._clock.now()
+        if settled:
+            part.late = ()
+        if not again:
+            self.acknowledged_at = self._clock.now()
         await self._note(number, part)
 
     def _post_again(self) -> bool:
@@ -246,11 +265,13 @@ class Parts:
             part.shown = None
             if part.post is None:
                 part.doubtful = (*part.doubtful, frame)
+            else:
+                part.late, part.settles_at = (*part.late, frame), self._clock.now() + SETTLING
             return
         if isinstance(error, Moved):
             # What was shown is looked at again from the first message on, so that they come in order.
             for each in self._parts:
-                each.shown = None
+                each.shown, each.late = None, ()
             if part.post is not None:
                 part.post = None
                 return

@@ -63,6 +63,8 @@ class Mishap:
     delay: float = 0.0
     hold: float = 0.0
     landed: bool = False
+    late: float | None = None
+    """Seconds after which it has its effect although it has raised."""
 
 
 NO_MISHAP = Mishap()
@@ -204,6 +206,8 @@ class MemoryReply:
             if fault.error is None or fault.landed:
                 self._check(part, frame)
                 part = self._land(part, frame, key)
+            elif fault.late is not None:
+                self._clock.alarm(fault.late, lambda: self.screen.put(part, frame, self._clock.now()))
             await self._pass(fault.hold)
             self._end(method, fault)
         finally:

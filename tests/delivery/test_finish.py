@@ -90,6 +90,28 @@ async def test_unsure_edit_is_settled_by_the_same_edit(clock: ManualClock, live:
     assert [call.frame for call in reply.made("edit")] == [Frame("Hello there", State.FINAL)] * 2
 
 
+async def test_an_edit_that_lands_after_it_was_given_up_does_not_stay(
+    clock: ManualClock, live: Live, play: Play
+) -> None:
+    """The platform was slow, the call was over for the bot, the finished text was there: then the older text came."""
+    reply = MemoryReply(clock)
+    reply.inject("edit", Mishap(Unsure("time-out"), delay=20.0, late=3.0))
+    start = clock.now()
+
+    async def own() -> None:
+        async with live(reply) as answer:
+            answer.show("Hello")
+            await clock.sleep(0.1)
+            answer.show("Hello there")
+            await clock.sleep(20.5)
+            await answer.finish("Hello there, Ada", State.FINAL)
+            assert answer.complete is not None
+            assert answer.complete - start == pytest.approx(20.6)
+
+    await play(own())
+    assert reply.screen.seen() == ["Hello", "Hello there, Ada", "Hello there", "Hello there, Ada"]
+
+
 @pytest.mark.parametrize(("remembers", "messages"), [(True, 1), (False, 2)])
 async def test_unsure_send_is_repeated_counted_and_told(
     clock: ManualClock, live: Live, play: Play, caplog: pytest.LogCaptureFixture, remembers: bool, messages: int
