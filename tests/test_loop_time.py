@@ -6,17 +6,21 @@ bound is far above what the whole way of a question takes, the test's own lookin
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
+from clawdbot.attached import Attachment
+from clawdbot.chat import Conversation, Message, State
 from clawdbot.config import AnswerSettings
 from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.prompt import Room, compose
-from clawdbot.store import Turn
+from clawdbot.store import Answer, Question, Turn, open_store
+from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import CharacterTokenizer, Script
 from clawdbot.testing.memory import limits
-from clawdbot.testing.rig import Rig
+from clawdbot.testing.rig import ADA, Rig
 
 NewRig = Callable[..., Rig]
 
@@ -112,3 +116,23 @@ async def test_the_first_words_of_an_answer_reach_the_platform(rig: NewRig) -> N
         await bot.until(lambda: bool(answer.screen.texts))
 
         assert time.thread_time() - begun < MOST
+
+
+async def test_a_history_of_large_documents_is_read_elsewhere(tmp_path: Path, clock: ManualClock) -> None:
+    """Twelve megabytes, as files of text that came along with forty questions."""
+    text, tokens = "A heron stands in the reeds. " * 10_000, [*range(70_000)]
+    where = Conversation("memory", 1, private=True)
+    async with open_store(tmp_path / "large.sqlite3", clock) as store:
+        for number in range(40):
+            file = Attachment("birds.txt", "text/plain", len(text), "ref", text)
+            message = Message(str(number), where, ADA, "Which bird?", clock.now(), files=(file,))
+            kept = await store.ask(Question(message, "ref"))
+            assert kept is not None
+            await store.finish(kept.reply, Answer("A heron.", State.FINAL, "here", tokens, tokens[:3]))
+        begun = time.thread_time()
+
+        turns = await store.history(where.key, "here")
+
+        assert time.thread_time() - begun < MOST
+    assert len(turns) == 80
+    assert sum(len(turn.text) for turn in turns) > 40 * len(text)

@@ -1,16 +1,19 @@
 """What the store takes and gives back, and how that lies in rows."""
 
+import asyncio
 import json
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Self
+from typing import Self, TypeVar
 
 from clawdbot.asking import LONGEST_QUOTE, turn_text
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Message, Person, Quoted, State
 from clawdbot.engine.protocol import Role
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +216,19 @@ def read_turns(row: sqlite3.Row, tokenizer: str) -> Iterator[Turn]:
     for side, (role, text, tokens) in enumerate(sides):
         known = _unpack(row[tokens]) if ours else None
         yield Turn(2 * row["id"] + side, role, text, known)
+
+
+def read_history(rows: Sequence[sqlite3.Row], tokenizer: str) -> list[Turn]:
+    """The turns of rows of ``reply`` that are in their conversation's history, which begins at ``first_turn``."""
+    return [turn for row in rows for turn in read_turns(row, tokenizer) if turn.id >= row["first_turn"]]
+
+
+async def read_aside(rows: Sequence[sqlite3.Row], read: Callable[[], T]) -> T:
+    """What ``read`` makes of ``rows``, in a thread where files came along: their texts can be megabytes.
+
+    Anything else takes less time than the way to a thread.
+    """
+    return await asyncio.to_thread(read) if any(row["attached"] for row in rows) else read()
 
 
 def _pack(tokens: Sequence[int] | None) -> bytes | None:

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import partial
 from math import inf
 
 from clawdbot.attached import Attachment
@@ -28,10 +29,11 @@ from clawdbot.store.records import (
     pack_files,
     question_row,
     read_answer,
+    read_aside,
     read_conversation,
+    read_history,
     read_posts,
     read_question,
-    read_turns,
 )
 from clawdbot.store.revisions import Revisions, bring_back, complete
 from clawdbot.store.spans import IS_IDLE, IS_NAMED, RESET, ends_with, reset_if_idle
@@ -251,7 +253,7 @@ class Store:
         `Tokenizer.fingerprint`.
         """
         rows = await self._database.read(_HISTORY, conversation, _LAST if before is None else before)
-        return [turn for row in rows for turn in read_turns(row, tokenizer) if turn.id >= row["first_turn"]]
+        return await read_aside(rows, partial(read_history, rows, tokenizer))
 
     async def reset(self, conversation: str) -> None:
         """Let a conversation's history begin anew; an answer under way belongs to the old one. Deletes nothing."""
@@ -321,7 +323,8 @@ class Store:
 
     async def _read(self, row: sqlite3.Row) -> Unfinished:
         received_at = row["revised_at"] or row["received_at"]
-        question = read_question(row, received_at - self._clock.wall() + self._clock.now())
+        received_at += self._clock.now() - self._clock.wall()
+        question = await read_aside((row,), partial(read_question, row, received_at))
         posts = read_posts(await self._database.read(_POSTS, row["id"]), row["begun"])
         pieces = [Piece(*piece) for piece in await self._database.read(OF, row["id"])]
         return Unfinished(row["id"], question, posts, read_answer(row), row["revised_at"] is not None, pieces)
