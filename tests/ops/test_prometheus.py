@@ -2,10 +2,13 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
 
 from clawdbot.app import open_app
 from clawdbot.clock import SystemClock
@@ -25,6 +28,8 @@ from .test_metrics import READY
 DEPLOY = Path(__file__).parents[2] / "deploy"
 DASHBOARD, ALERTS = DEPLOY / "grafana.json", DEPLOY / "alerts.yml"
 CASES = Path(__file__).parent / "alerts_test.yml"
+
+TOKEN = "a-token-of-the-owner"
 
 RATE = "5m"
 """What Grafana puts in place of $__rate_interval."""
@@ -65,8 +70,14 @@ def test_every_alert_has_a_case_in_which_it_fires() -> None:
 
 
 @needs_prometheus
-def test_configuration_and_rules_are_sound() -> None:
-    assert "SUCCESS" in promtool("check", "config", str(DEPLOY / "prometheus.yml"))
+@pytest.mark.parametrize("written", ["prometheus.yml", "monitoring/prometheus.yml"])
+def test_configuration_and_rules_are_sound(tmp_path: Path, written: str) -> None:
+    for name in ("alerts.yml", written):
+        shutil.copy(DEPLOY / name, tmp_path)
+    (tmp_path / "clawdbot.token").write_text(TOKEN, encoding="utf-8")
+
+    told = promtool("check", "config", str(tmp_path / "prometheus.yml"))
+    assert "SUCCESS: 1 rule files found" in told
 
 
 @needs_prometheus
@@ -94,17 +105,25 @@ async def test_every_query_of_the_dashboard_has_data_after_an_hour(rig: Callable
 
 
 @needs_prometheus
-async def test_a_running_bot_is_scraped_and_its_rules_are_quiet(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "token", "target"),
+    [("prometheus.yml", None, "127.0.0.1:9464"), ("monitoring/prometheus.yml", SecretStr(TOKEN), "bot:9464")],
+)
+async def test_a_running_bot_is_scraped_and_its_rules_are_quiet(
+    tmp_path: Path, name: str, token: SecretStr | None, target: str
+) -> None:
+    """Beside the bot without a token, and from another container with one."""
     clock = SystemClock()
-    watch = Watch(OpsSettings(port=0), clock)
+    watch = Watch(OpsSettings(port=0, token=token), clock)
+    (tmp_path / "clawdbot.token").write_text(TOKEN, encoding="utf-8")
     settings = Settings(store=StoreSettings(path=tmp_path / "clawdbot.sqlite3"))
     async with (
         open_app(settings, lambda: opened(ScriptedEngine(echo, clock)), clock, watch.observe) as app,
         watch.open(app, {}) as address,
     ):
         await app.host.engine()
-        written = (DEPLOY / "prometheus.yml").read_text(encoding="utf-8")
-        written = written.replace("127.0.0.1:9464", address.removeprefix("http://")).replace("15s", "1s")
+        written = (DEPLOY / name).read_text(encoding="utf-8")
+        written = written.replace(target, address.removeprefix("http://")).replace("15s", "1s")
         (tmp_path / "prometheus.yml").write_text(written.replace("alerts.yml", str(ALERTS)), encoding="utf-8")
         async with prometheus(tmp_path / "prometheus.yml", tmp_path / "data") as running:
             ready = await polled(lambda: running.query("clawdbot_ready"))  # it scrapes by its own clock

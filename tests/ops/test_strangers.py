@@ -100,6 +100,18 @@ async def test_guesses_from_everywhere_are_slowed_down_together(caplog: pytest.L
     assert "a-token-of-nobody" not in caplog.text
 
 
+async def test_guesses_from_everywhere_keep_no_program_out_that_had_the_token() -> None:
+    """Or anybody could make Prometheus blind, and ring the owner up by it."""
+    prometheus = {"Authorization": f"Bearer {TOKEN}", "X-Forwarded-For": "192.0.2.1"}
+    async with site(TOKEN) as visitor:
+        before = await visitor.get("/nothing", **prometheus)
+        for number in range(FREE_FOR_ALL + 20):
+            await wrong(visitor, **{"X-Forwarded-For": f"203.0.113.{number}"})
+        after = await visitor.get("/nothing", **prometheus)
+
+    assert (before.status, after.status) == (404, 404)
+
+
 @pytest.mark.parametrize("token", ["", "\ud800", "é" * 8, TOKEN[:-1], TOKEN + "x", TOKEN.upper()])
 def test_what_is_nearly_the_token_is_not_the_token(token: str) -> None:
     """Half characters come by forms in UTF-7, and were a fault of the comparison."""
