@@ -202,20 +202,20 @@ async def test_each_model_has_its_own_way_to_answer(rig: NewRig) -> None:
 
 async def test_each_model_has_its_own_places(rig: NewRig) -> None:
     """A crowd before one keeps nobody out of another, neither in line nor by the limit of what may wait."""
-    bot = rig(silent, sessions=SessionSettings(concurrent=1, waiting=1))
-    offer(bot, large=EngineSettings(concurrent=2))
+    bot = rig(silent, sessions=SessionSettings(concurrent=2, waiting=1))
+    offer(bot, large=EngineSettings(concurrent=1))
     async with bot.running():
         await says(bot, "/model large", chat=9)
-        for chat in (1, 2):
+        for chat in (1, 2, 3):
             bot.platform.say("Hello", chat=chat)
         await bot.advance(1.0)
-        refused = bot.platform.say("Hello", ADMIN, chat=3)
+        refused = bot.platform.say("Hello", ADMIN, chat=4)
         answered = bot.platform.say("Hello", ADMIN, chat=9)
         await bot.advance(1.0)
 
         assert refused.screen.texts == [words.FULL.format(waiting=1)]
         assert answered.screen.texts == ["Large: Hello"]
-        assert [model.admission.concurrent for model in bot.app.models] == [1, 2]
+        assert [model.admission.concurrent for model in bot.app.models] == [2, 1]
 
 
 async def test_what_can_be_sent_is_what_the_chosen_model_reads(bot: Rig) -> None:
@@ -357,8 +357,23 @@ async def test_a_model_that_died_and_cannot_be_opened_again_says_so(bot: Rig) ->
         assert [model.host.phase for model in bot.app.models] == [Phase.READY, Phase.DOWN]
 
 
+async def test_a_model_never_sleeps_under_an_answer_that_came_to_it_by_a_late_choice(bot: Rig) -> None:
+    offer(bot, large=EngineSettings(sleep_after=5.0))
+    bot.others["large"].engines_sleep = True
+    bot.others["large"].script = lambda request: Script(["One ", "two."], gap=720.0)
+    bot.loaded.clear()
+    async with bot.running():
+        waits = bot.platform.say("Hello")
+        await bot.advance(2.0)
+        bot.platform.say("/model large")
+        await bot.idle()
+
+    assert waits.screen.texts == ["One two."]
+    assert bot.others["large"].engine.naps == 0
+
+
 async def test_a_model_sleeps_and_wakes_by_itself(bot: Rig) -> None:
-    """Also while another one is busy, and never under an answer that came to it by a late choice."""
+    """While another one is awake."""
     offer(bot, large=EngineSettings(sleep_after=5.0))
     async with bot.running():
         await bot.advance(300.0)

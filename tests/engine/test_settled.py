@@ -32,3 +32,18 @@ async def test_threads_take_turns_quickly_while_the_engine_is_up(clock: ManualCl
 
     assert during == pytest.approx(SWITCH)
     assert sys.getswitchinterval() == usual
+
+
+async def test_the_last_of_several_engines_leaves_everything_as_it_was(clock: ManualClock) -> None:
+    """In whichever order they go: one that dies must not let the others' loop be held up."""
+    usual, settled = (gc.get_threshold(), sys.getswitchinterval()), Settled()
+    first, second = (settled.around(lambda: opened(ScriptedEngine(echo, clock)))() for _ in range(2))
+
+    await first.__aenter__()
+    await second.__aenter__()
+    await first.__aexit__(None, None, None)
+    during = (gc.get_threshold(), gc.get_freeze_count() > 10_000)
+    await second.__aexit__(None, None, None)
+
+    assert during == (THRESHOLDS, True)
+    assert (gc.get_threshold(), sys.getswitchinterval(), gc.get_freeze_count()) == (*usual, 0)
