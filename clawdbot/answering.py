@@ -198,8 +198,8 @@ class Answering:
         engine: Engine | None = None
         # Twice: a question that finds its engine dead or dying is not to blame, one that kills two perhaps is.
         for tries_left in (1, 0):
-            phase = self._models.of(conversation).host.phase
-            live.wait(words.RESTARTING if engine is not None else _UNTIL[phase])
+            phase = self._models.of(conversation).host.phase if engine is None else Phase.RESTARTING
+            live.wait(_until(phase, several=self._models.several))
             model, engine = await self._models.engine(conversation, instead_of=engine)
             draft.model = model.name
             live.wait("")
@@ -313,7 +313,12 @@ _UNTIL = {
     Phase.ASLEEP: words.WAKING,
     Phase.WAKING: words.WAKING,
 }
-"""What a reader is told who has to wait for the engine."""
+
+
+def _until(phase: Phase, *, several: bool) -> str:
+    """What a reader is told who has to wait for the engine; how not to, where that may take minutes."""
+    long = several and phase in (Phase.LOADING, Phase.RESTARTING)
+    return f"{_UNTIL[phase]} {words.ANOTHER_MODEL}" if long else _UNTIL[phase]
 
 
 def _in_line(standing: Standing) -> str:

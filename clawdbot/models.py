@@ -51,6 +51,11 @@ class Models:
         """All of them, the default first."""
         return iter(self._models.values())
 
+    @property
+    def several(self) -> bool:
+        """Whether there are any to choose among."""
+        return len(self._models) > 1
+
     def of(self, conversation: str) -> Model:
         """The one that answers in ``conversation`` (a `Conversation.key`)."""
         return self._models[self.choice.of(conversation)]

@@ -8,6 +8,7 @@ import pytest
 
 from clawdbot import words
 from clawdbot.abilities import Phase
+from clawdbot.app import adopt
 from clawdbot.chat import Person, State
 from clawdbot.config import AnswerSettings, Persona, SessionSettings
 from clawdbot.engine.protocol import Request
@@ -233,6 +234,30 @@ async def test_what_can_be_sent_is_what_the_chosen_model_reads(bot: Rig) -> None
     ]
 
 
+async def test_usage_is_measured_by_the_model_that_answers(bot: Rig) -> None:
+    bot.others["large"].info = replace(bot.info, context=4096)
+    async with bot.running():
+        await says(bot, "Hello")
+        before = await says(bot, "/usage")
+        await says(bot, "/model large")
+        after = await says(bot, "/usage")
+
+    assert ("of 8,192 tokens" in before, "of 4,096 tokens" in after) == (True, True)
+
+
+async def test_how_a_model_answers_can_change_while_it_runs(bot: Rig) -> None:
+    """And what is said about it."""
+    async with bot.running():
+        await says(bot, "/model large")
+        models = {"large": EngineSettings(about="Knows all", temperature=0.1)}
+        adopt(bot.app, bot.settings.model_copy(update={"models": models}))
+        await says(bot, "Hello")
+        listed = await says(bot, "/model")
+
+    assert bot.others["large"].requests[-1].sampling.temperature == 0.1
+    assert "* large: Knows all" in listed
+
+
 async def test_each_model_reads_its_own_opening_ahead(rig: NewRig) -> None:
     bot = rig(answers=AnswerSettings(system_prompt="Help. " * 50))
     offer(bot, large=EngineSettings(system_prompt="Think. " * 50))
@@ -252,7 +277,7 @@ async def test_a_model_that_loads_keeps_its_questions_and_nobody_elses(bot: Rig)
         await says(bot, "/model large")
         waits = bot.platform.say("Hello")
         await bot.advance(2.0)
-        assert waits.screen.texts == [words.LOADING]
+        assert waits.screen.texts == [f"{words.LOADING} {words.ANOTHER_MODEL}"]
         other = bot.platform.say("Hello", chat=2)
         await bot.advance(1.0)
         assert other.screen.texts == ["You said: Hello"]

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -16,12 +17,14 @@ from clawdbot.app import open_app, serve
 from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
 from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
+from clawdbot.engine.host import OpenedEngine, OpenEngine
 from clawdbot.engine.protocol import Request
 from clawdbot.engine.remote.opening import Remote, open_remote
 from clawdbot.engine.remote.waits import Waits
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.observed import unobserved
 from clawdbot.testing.discord import SimDiscord
-from clawdbot.testing.engine import CharacterTokenizer, Script
+from clawdbot.testing.engine import CharacterTokenizer, Script, ScriptedEngine, opened
 from clawdbot.testing.serving import Break, SimVllm
 from clawdbot.testing.telegram import Sent, SimTelegram
 from clawdbot_discord import DiscordAdapter, DiscordSettings
@@ -95,8 +98,10 @@ On = Callable[[], AbstractAsyncContextManager[Platform]]
 
 
 @asynccontextmanager
-async def serving(folder: Path, platform: Platform, *sims: SimVllm) -> AsyncIterator[None]:
-    """The whole bot, with its engine on these servers."""
+async def serving(
+    folder: Path, platform: Platform, *sims: SimVllm, beside: OpenEngine | None = None
+) -> AsyncIterator[None]:
+    """The whole bot, with its engine on these servers; ``beside`` one that is its default, and they are "large"."""
     clock, stop = SystemClock(), asyncio.Event()
     settings = Settings(
         answers=AnswerSettings(system_prompt=""),
@@ -105,9 +110,13 @@ async def serving(folder: Path, platform: Platform, *sims: SimVllm) -> AsyncIter
     )
     urls = tuple(sim.url for sim in sims)
     wanted = Remote(urls, "", "", 0, step_budget=512, cache_tokens=0, interval=0.05, waits=Waits(), key=None)
-    async with open_app(
-        settings, lambda: open_remote(wanted, clock, lambda name: CharacterTokenizer()), clock, unobserved
-    ) as app:
+
+    def elsewhere() -> AbstractAsyncContextManager[OpenedEngine]:
+        return open_remote(wanted, clock, lambda name: CharacterTokenizer())
+
+    others = {"large": elsewhere} if beside else {}
+    settings = settings.model_copy(update={"models": dict.fromkeys(others, EngineSettings())})
+    async with open_app(settings, beside or elsewhere, clock, unobserved, others) as app:
         served = asyncio.create_task(serve(app, {platform.name: platform.adapter}, clock, stop, 1.0))
         await platform.online()
         await app.host.engine()
@@ -148,6 +157,27 @@ async def test_without_any_server_questions_are_kept_until_one_is_back(on: On, t
         await platform.until(lambda: platform.screen() == [ANSWER])
 
     assert len([asked for asked in sim.asked if asked.session]) == 1
+
+
+@pytest.mark.parametrize("on", [discord, telegram], ids=lambda on: on.__name__)
+async def test_beside_an_engine_in_the_bot_they_are_another_model(on: On, tmp_path: Path) -> None:
+    """When they are away the one in the bot answers as soon as it is chosen, also what waited for them."""
+    small = ScriptedEngine(lambda request: Script(["Small."]), SystemClock())
+    async with SimVllm(said) as sim, on() as platform, serving(tmp_path, platform, sim, beside=lambda: opened(small)):
+
+        def ends(with_: str) -> bool:
+            return with_ in "".join(platform.screen()[-1:])
+
+        for text, answer in (("Hello", "Small."), ("/model large", "large"), ("What is a heron?", ANSWER)):
+            platform.say(text)
+            await platform.until(partial(ends, answer))
+        await sim.stop()
+        platform.say("And an egret?")
+        await platform.until(lambda: platform.screen()[-1] == f"{words.RESTARTING} {words.ANOTHER_MODEL}")
+        platform.say("/model demo")
+        await platform.until(
+            lambda: platform.screen()[-2:] == ["Small.", words.CHOSEN.format(kind="model", name="demo")]
+        )
 
 
 @pytest.mark.parametrize("on", [discord, telegram], ids=lambda on: on.__name__)
