@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Collection
 from functools import partial
 
+from clawdbot.chat import Conversation
 from clawdbot.sessions import Sessions, Work
 
 
@@ -14,13 +15,17 @@ class Arrivals:
         self._sessions = sessions
         self._latest: dict[tuple[str, str], asyncio.Task[None]] = {}
         """The latest event about each message; by platform and id of the message."""
+        self._all: dict[asyncio.Task[None], str] = {}
+        """Every event, with its `Conversation.key`."""
 
-    def take(self, platform: str, ids: Collection[str], work: Work, apologise: Work | None = None) -> Awaitable[None]:
-        """Do ``work`` for an event about the messages ``ids``, after what came before it about any of them.
+    def take(
+        self, where: Conversation, ids: Collection[str], work: Work, apologise: Work | None = None
+    ) -> Awaitable[None]:
+        """Do ``work`` for an event about the messages ``ids`` there, after what came before it about any of them.
 
         What is returned is done when that is; ``apologise`` is done when it fails in a way that nobody foresaw.
         """
-        keys = [(platform, id) for id in ids]
+        keys = [(where.platform, id) for id in ids]
         before = {self._latest[key] for key in keys if key in self._latest}
 
         async def taken() -> None:
@@ -32,12 +37,14 @@ class Arrivals:
         for key in keys:
             self._latest[key] = task
             task.add_done_callback(partial(self._forget, key))
+        self._all[task] = where.key
+        task.add_done_callback(self._all.pop)
         return asyncio.shield(task)
 
-    async def rest(self) -> None:
-        """Return when all that has come by now is taken in."""
-        if self._latest:
-            await asyncio.wait([*self._latest.values()])
+    async def rest(self, conversation: str = "") -> None:
+        """Return when all that has come by now, in one `Conversation.key` or anywhere, is taken in."""
+        if coming := [task for task, key in self._all.items() if conversation in ("", key)]:
+            await asyncio.wait(coming)
 
     def _forget(self, key: tuple[str, str], task: asyncio.Task[None]) -> None:
         if self._latest.get(key) is task:

@@ -90,7 +90,7 @@ class Bot:
                 self._press(event, reply)
             case Deleted():
                 work = partial(self._revising.removed, event.conversation, event.message_id)
-                return self._arrivals.take(event.conversation.platform, (event.message_id,), work)
+                return self._arrivals.take(event.conversation, (event.message_id,), work)
             case Migrated():
                 return asyncio.shield(self._sessions.spawn(partial(self._move, event)))
             case Typing():
@@ -121,7 +121,7 @@ class Bot:
                 await self._notices.apologise(message, reply)
 
         ids = {message.id, message.continues or message.id}
-        return self._arrivals.take(message.conversation.platform, ids, take, apologise)
+        return self._arrivals.take(message.conversation, ids, take, apologise)
 
     async def _take(self, message: Message, reply: Reply) -> None:
         """Decide what a message is; returns when it is durable and its answer is under way."""
@@ -202,6 +202,8 @@ class Bot:
         await self._gate.note_refused(person, message.conversation, reason)
 
     async def _command(self, name: str, message: Message, reply: Reply) -> None:
+        if name != "stop":  # that waits for nothing; others may be about a question that is still being counted
+            await self._arrivals.rest(message.conversation.key)
         admin = self._gate.is_admin(message.conversation.platform, message.author)
         await self._notices.tell(await self._commands.run(name, message, admin=admin), message, reply)
 

@@ -1138,6 +1138,18 @@ async def test_undo_forgets_the_last_exchange(rig: NewRig) -> None:
     assert said.screen.texts == [words.UNDONE]
 
 
+async def test_undo_right_behind_a_question_is_about_that_question(rig: NewRig) -> None:
+    """Where questions are counted, too: that takes them longer."""
+    bot = rig(slow, quota=Quota(messages_per_hour=9))
+    async with bot.running():
+        bot.platform.say("Count")
+        said = bot.platform.say("/undo")
+        await bot.idle()
+
+        assert await told(bot) == []
+    assert said.screen.texts == [words.UNDONE]
+
+
 async def test_undo_stops_what_is_being_written(rig: NewRig) -> None:
     bot = rig(slow)
     async with bot.running():
