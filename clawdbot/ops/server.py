@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from traceback import walk_tb
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -95,9 +96,16 @@ class _Full(asyncio.Protocol):
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether an error in the log is one of the bot's: whoever looks for open ports sends what is no HTTP."""
+    """Whether an error in the log is one of the bot's: whoever looks for open ports sends what is no HTTP.
+
+    What never reached the bot's code is not, either: before that the library answers some headers by itself.
+    """
     error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, HttpProcessingError | web.RequestPayloadError)
+    if error is None:
+        return True
+    reached = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
+    is_http = not isinstance(error, HttpProcessingError | web.RequestPayloadError)
+    return is_http and any(module.startswith("clawdbot") for module in reached)
 
 
 def _address(listening: asyncio.Server) -> str:

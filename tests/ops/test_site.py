@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -60,12 +60,14 @@ async def nothing_new() -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def site(token: str | None = None) -> AsyncIterator[Visitor]:
+async def site(
+    token: str | None = None, now: Callable[[], Awaitable[dict[str, Any]]] = nothing_new
+) -> AsyncIterator[Visitor]:
     look, clock = Look(), ManualClock()
     door = Door(Guard(token, "cookie-of-this-run"), OpsSettings().proxies, clock)
     adapter = WebAdapter(WebSettings())
     app = guarded(door, OPEN_PATHS)
-    app.add_routes(Site(door, look, nothing_new, clock, [adapter]).routes())
+    app.add_routes(Site(door, look, now, clock, [adapter]).routes())
     jar = aiohttp.CookieJar(unsafe=True)  # which takes cookies of addresses
     async with serving(app, "127.0.0.1", 0) as address, aiohttp.ClientSession(cookie_jar=jar) as http:
         running = asyncio.create_task(adapter.run(_deaf))

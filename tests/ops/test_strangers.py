@@ -293,6 +293,38 @@ async def test_a_connection_on_which_nothing_is_said_is_closed(monkeypatch: pyte
         assert await reader.read() == b""
 
 
+# Ringing the owner up
+
+
+async def test_a_header_that_the_library_stumbles_over_is_no_error_of_the_bot(caplog: pytest.LogCaptureFixture) -> None:
+    """`Expect` is answered before anybody is asked for a token; half a character in it ended in a traceback."""
+    async with site(TOKEN) as visitor, asyncio.timeout(10):
+        host = visitor.address.removeprefix("http://")
+        reader, writer = await asyncio.open_connection(*host.split(":"))
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nExpect: \xff\r\nConnection: close\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+
+    assert answer.startswith(b"HTTP/1.1 ")
+    assert b"Traceback" not in answer
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+async def test_a_fault_of_the_bot_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """What keeps strangers quiet must not keep these."""
+
+    async def faulty() -> dict[str, object]:
+        raise RuntimeError("a fault of ours")
+
+    async with site(now=faulty) as visitor:
+        await visitor.get("/")
+        with pytest.raises(aiohttp.ClientError):
+            await visitor.get("/look")
+
+    assert "a fault of ours" in caplog.text
+
+
 # What is typed into the page
 
 
