@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+FIRST = 0.2
+"""Seconds that a scripted engine takes for the first token, where nobody says otherwise."""
 _WORDS = tuple(
     word
     for line in (
