@@ -82,7 +82,8 @@ def _crowded(tables: Mapping[str, EngineSettings]) -> Iterator[str]:
             f"{table}.args.{SHARE} is missing: {' and '.join(local)} run on the same GPU, and each takes most of its "
             f'memory unless this says how much, such as 0.45. Where there is no GPU, set {table}.device = "cpu".'
         )
-    if sum(share for share in shares.values() if isinstance(share, int | float)) > 1.0:
+    together = sum(share for share in shares.values() if isinstance(share, int | float))
+    if round(together, 6) > 1.0:  # tenths are a little more or less as the machine counts
         told = ", ".join(f"{table}.args.{SHARE} = {share}" for table, share in shares.items())
         yield f"{told}: they run on the same GPU, so together they may take 1 at most. Lower one of them."
 

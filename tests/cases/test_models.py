@@ -245,6 +245,18 @@ async def test_usage_is_measured_by_the_model_that_answers(bot: Rig) -> None:
     assert ("of 8,192 tokens" in before, "of 4,096 tokens" in after) == (True, True)
 
 
+async def test_latency_is_told_for_each_model(bot: Rig) -> None:
+    async with bot.running():
+        await says(bot, "/model large")
+        for chat in (1, 1, 2):
+            await says(bot, "Hello", chat=chat)
+        said = await says(bot, "/latency", ADMIN)
+
+    assert "\nlarge: 2\n" in said
+    assert "\ndemo: 1\n" in said
+    assert "**large:** `scripted` · none · script 1" in said
+
+
 async def test_how_a_model_answers_can_change_while_it_runs(bot: Rig) -> None:
     """And what is said about it."""
     async with bot.running():

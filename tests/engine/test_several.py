@@ -108,6 +108,16 @@ def test_two_in_the_bot_share_a_gpu(tmp_path: Path) -> None:
     assert len(read(tmp_path, on_gpu(*shares)).offered) == 2
 
 
+def test_shares_are_added_up_as_people_do(tmp_path: Path) -> None:
+    """In binary these are a little more than 1."""
+    shares = [0.2, 0.4, 0.3, 0.1]
+    texts = [f"args = {{gpu_memory_utilization = {share}}}\n" for share in shares]
+    further = "".join(f"[models.number-{number}]\n{text}" for number, text in enumerate(texts[1:]))
+
+    assert sum(shares) > 1.0
+    assert len(read(tmp_path, f"{ENGINE}{texts[0]}{further}").offered) == 4
+
+
 def test_two_that_want_more_than_there_is_are_refused(tmp_path: Path) -> None:
     assert fault(tmp_path, on_gpu("gpu_memory_utilization = 0.6", "gpu_memory_utilization = 0.5")) == (
         "engine.args.gpu_memory_utilization = 0.6, models.large.args.gpu_memory_utilization = 0.5: they run on the "
