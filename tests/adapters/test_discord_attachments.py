@@ -227,6 +227,8 @@ class TestLoading:
             sim.channel.history_hidden = True
             with pytest.raises(Forbidden):
                 await loaded(reply, file)
+            with pytest.raises(Unreachable):  # the first try points at the question, which is not allowed there either
+                await reply.send(Frame("I could not load it.", State.FAILED), "part-0")
             await reply.send(Frame("I could not load it.", State.FAILED), "part-0")
 
         assert [post.text for post in sim.answers(sim.channel)] == ["I could not load it."]
