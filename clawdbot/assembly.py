@@ -33,7 +33,7 @@ from clawdbot.resuming import Resuming
 from clawdbot.revising import Revising
 from clawdbot.sessions import Capacity, Sessions
 from clawdbot.shared import Shared
-from clawdbot.store import Store, open_store
+from clawdbot.store import Keeping, Store, open_store
 from clawdbot.style import ByPersona, Style, Styles
 from clawdbot.warming import Warming
 
@@ -177,9 +177,10 @@ def _policy(settings: Settings, engine: EngineSettings) -> Policy:
 
 
 def _store(settings: Settings, clock: Clock) -> AbstractAsyncContextManager[Store]:
-    keep = settings.store.keep_days or float("inf")
+    days = settings.store
+    keeping = Keeping(days.keep_days or float("inf"), days.keep_text_days or float("inf"))
     idle = settings.sessions.idle_reset * 3600.0 or float("inf")
-    return open_store(settings.store.path, clock, keep_days=keep, idle_reset=idle)
+    return open_store(settings.store.path, clock, keeping=keeping, idle_reset=idle)
 
 
 def _bounds(settings: Settings) -> Bounds:

@@ -152,6 +152,8 @@ class StoreSettings(Section):
     )
     keep_days: int = Field(30, ge=0)
     """Timings, the audit, events seen and the refs of posts that are older are removed; 0 keeps them for good."""
+    keep_text_days: int = Field(0, ge=0)
+    """Questions and answers that are older are removed with all that was noted of them; 0 keeps them for good."""
 
 
 class LoggingSettings(Section):

@@ -2,7 +2,7 @@
 
 from clawdbot.store.access import AccessBook, Decision, Entry
 from clawdbot.store.choices import ChoiceBook
-from clawdbot.store.opening import open_store
+from clawdbot.store.opening import Keeping, open_store
 from clawdbot.store.records import Answer, Piece, Question, Revision, Turn, Unfinished
 from clawdbot.store.store import Store
 
@@ -12,6 +12,7 @@ __all__ = [
     "ChoiceBook",
     "Decision",
     "Entry",
+    "Keeping",
     "Piece",
     "Question",
     "Revision",

@@ -198,6 +198,8 @@ async def _connect(path: Path, patience: float) -> AsyncIterator[_Connection]:
         # In WAL mode this loses nothing when the process dies, only the last commits when the power goes.
         await connection.execute_fetchall("PRAGMA synchronous = NORMAL")
         await connection.execute_fetchall("PRAGMA foreign_keys = ON")
+        # What is removed shall not be found in the file.
+        await connection.execute_fetchall("PRAGMA secure_delete = ON")
         yield connection
 
 

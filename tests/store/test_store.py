@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +14,7 @@ import pytest
 from clawdbot.chat import Conversation, Message, Person, State
 from clawdbot.errors import StoreError
 from clawdbot.latency import Timing
-from clawdbot.store import Answer, Question, Store, Turn, open_store
+from clawdbot.store import Answer, Keeping, Question, Store, Turn, open_store
 from clawdbot.testing.clock import ManualClock
 
 ROOM = Conversation("telegram", -1001234567890, topic=7)
@@ -356,16 +357,16 @@ class TestTimings:
             await store.first_seen("discord", "5")
             await clock.advance(3 * DAY)
             await store.finish(await asked(store, "2"), answer("new"), new)
-        async with open_store(path, clock, keep_days=4.5) as store:
+        async with open_store(path, clock, keeping=Keeping(notes=4.5)) as store:
             assert await store.timings(since=0) == [new]
             assert await store.first_seen("discord", "5") is False
-        async with open_store(path, clock, keep_days=2) as store:
+        async with open_store(path, clock, keeping=Keeping(notes=2)) as store:
             assert await store.first_seen("discord", "5") is True
             assert await texts(store) == ["Ann: Why?", "old", "Ann: Why?", "new"]
 
     async def test_they_go_while_the_bot_runs(self, path: Path, clock: ManualClock) -> None:
         """It may run for months; a day on which another program has locked the file is only a day."""
-        async with open_store(path, clock, patience=0.0, keep_days=1.5) as store:
+        async with open_store(path, clock, patience=0.0, keeping=Keeping(notes=1.5)) as store:
             await store.first_seen("discord", "5")
             await clock.advance(DAY)
             assert await store.first_seen("discord", "5") is False
@@ -378,12 +379,28 @@ class TestTimings:
             await clock.advance(DAY)
             assert await store.first_seen("discord", "5") is True
 
+    async def test_old_texts_go_where_that_is_wanted(self, path: Path, clock: ManualClock) -> None:
+        """With all that was noted of them, and out of the file; what is not answered yet stays, however old."""
+        async with open_store(path, clock) as store:
+            old = await asked(store, "1", "a secret")
+            await store.posted(old, 0, "post 1")
+            await store.finish(old, answer("told"), timing(clock.wall()))
+            waiting = await asked(store, "2")
+            await clock.advance(3 * DAY)
+            await exchange(store, "3")
+        async with open_store(path, clock, keeping=Keeping(texts=2)) as store:
+            assert await texts(store) == ["Ann: question 3", "answer 3"]
+            assert await store.timings(since=0) == []
+            assert [one.reply for one in await store.unfinished()] == [waiting]
+            assert await store.first_seen("telegram", "1") is False
+        assert b"a secret" not in path.read_bytes()
+
     async def test_endless_days_keep_everything(self, path: Path, clock: ManualClock) -> None:
         """Whoever has the disk may."""
-        async with open_store(path, clock, keep_days=float("inf")) as store:
+        async with open_store(path, clock, keeping=Keeping(notes=inf)) as store:
             await store.first_seen("discord", "5")
             await clock.advance(10_000 * DAY)
-        async with open_store(path, clock, keep_days=float("inf")) as store:
+        async with open_store(path, clock, keeping=Keeping(notes=inf)) as store:
             assert await store.first_seen("discord", "5") is False
 
 
