@@ -393,7 +393,7 @@ class TestTimings:
             assert await store.timings(since=0) == []
             assert [one.reply for one in await store.unfinished()] == [waiting]
             assert await store.first_seen("telegram", "1") is False
-        assert b"a secret" not in path.read_bytes()
+        assert b"a secret" not in await asyncio.to_thread(path.read_bytes)
 
     async def test_endless_days_keep_everything(self, path: Path, clock: ManualClock) -> None:
         """Whoever has the disk may."""
