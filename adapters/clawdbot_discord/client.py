@@ -19,7 +19,7 @@ from clawdbot.menu import Suggest, nothing
 from clawdbot_discord import events, slash
 from clawdbot_discord.backlog import Backlog, Gap
 from clawdbot_discord.command import CommandReply
-from clawdbot_discord.controls import control_of
+from clawdbot_discord.controls import control_of, ids_of
 from clawdbot_discord.line import Line
 from clawdbot_discord.missed import PAGE, Missed
 from clawdbot_discord.reply import ChannelReply
@@ -177,7 +177,9 @@ class Session(discord.Client):
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         if interaction.type is not discord.InteractionType.component or interaction.message is None:
             return
-        control = control_of(interaction.custom_id or "")
+        pressed_id = interaction.custom_id or ""
+        # Whoever could press what is not there would withdraw an answer that is long over.
+        control = control_of(pressed_id) if pressed_id in ids_of(interaction.message) else None
         if control is None:
             async with self._minor_call("answering a button"):
                 await interaction.response.send_message(OUT_OF_USE, ephemeral=True)

@@ -35,6 +35,12 @@ def controls(frame: Frame, key: str = "") -> discord.ui.View | None:
     return view
 
 
+def ids_of(message: discord.Message) -> set[str]:
+    """The ids of the buttons below a message."""
+    rows = (row for row in message.components if isinstance(row, discord.ActionRow))
+    return {item.custom_id or "" for row in rows for item in row.children if isinstance(item, discord.Button)}
+
+
 def control_of(custom_id: str) -> str | None:
     """What a pressed button means to the core; None for one that is not of this bot's, or not any more."""
     return CONTROLS.get(":".join(custom_id.split(":")[:2]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import discord
 
-from clawdbot_discord.controls import key_of
+from clawdbot_discord.controls import ids_of, key_of
 from clawdbot_discord.render import without_footnote
 
 
@@ -45,6 +45,4 @@ def _answered(message: discord.Message) -> int:
 
 
 def _keys(message: discord.Message) -> set[str]:
-    rows = (row for row in message.components if isinstance(row, discord.ActionRow))
-    buttons = (item for row in rows for item in row.children if isinstance(item, discord.Button))
-    return {key for button in buttons if (key := key_of(button.custom_id or ""))}
+    return {key for id in ids_of(message) if (key := key_of(id))}

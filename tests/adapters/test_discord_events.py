@@ -10,7 +10,7 @@ from clawdbot.testing.contract import Ears, running
 from clawdbot.testing.discord import DiscordHarness, SimDiscord
 from clawdbot_discord import DiscordAdapter, DiscordSettings
 from clawdbot_discord.client import OUT_OF_USE
-from clawdbot_discord.controls import CONTINUE, CONTROLS, STOP
+from clawdbot_discord.controls import CONTINUE, CONTROLS, REGENERATE, STOP
 
 
 def settings(sim: SimDiscord, **others: object) -> DiscordSettings:
@@ -237,3 +237,13 @@ async def test_typing_is_not_asked_for_otherwise() -> None:
         sim.type(sim.channel)
         sim.say(sim.channel, "hi")
         assert isinstance(await heard(ears), Message)
+
+
+async def test_a_press_of_a_button_that_is_not_there_is_forged() -> None:
+    """An answer that is long over would be withdrawn, from a place that knows nothing of it."""
+    async with serving() as (sim, ears):
+        post, _ = sim.world.create(sim.channel, {"content": "Hello.", "components": row(REGENERATE)}, ())
+        press = sim.interactions.forge(sim.add_channel("elsewhere"), post, STOP, sim.user)
+        await sim.until(lambda: press.acknowledged_at is not None)
+        assert [answer.text for answer in press.answers] == [OUT_OF_USE]
+        assert ears.heard == []
