@@ -94,9 +94,9 @@ class SessionSettings(Section):
     """``[sessions]``: how many answers are made at once, and what waits."""
 
     concurrent: Count = 32
-    """Answers being generated at the same time, over all conversations."""
+    """Answers that one model makes at the same time, over all conversations."""
     waiting: Count = 128
-    """Questions that wait, over all conversations; further ones are refused."""
+    """Questions that wait for one model, over all conversations; further ones are refused."""
     patience: float = Field(30.0, gt=0)
     """Seconds of waiting after which nothing that came later overtakes a question."""
     queue: int = Field(4, ge=0)
