@@ -108,4 +108,4 @@ async def test_an_answer_that_failed_is_told(rig: NewRig) -> None:
         bot.platform.say("Hello")
         await bot.idle()
 
-    assert [fact for fact in bot.facts if isinstance(fact, Failed)] == [Failed("memory")]
+    assert [fact for fact in bot.facts if isinstance(fact, Failed)] == [Failed("memory", "demo")]
