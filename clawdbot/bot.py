@@ -26,7 +26,7 @@ from clawdbot.chat import (
     Reply,
     Typing,
 )
-from clawdbot.commands import Commands, argument, called
+from clawdbot.commands import ABOUT_CONVERSATION, Commands, argument, called
 from clawdbot.errors import StoreError
 from clawdbot.intake import Intake
 from clawdbot.resuming import Resuming
@@ -83,7 +83,8 @@ class Bot:
         event = settled(kept, self._groups)
         match event:
             case Message():
-                return self._in_order(event, reply, partial(self._take, event, reply))
+                alone = called(event.text) in ABOUT_CONVERSATION
+                return self._in_order(event, reply, partial(self._take, event, reply), alone=alone)
             case Edited():
                 return self._in_order(event.message, reply, partial(self._take_edited, event, reply))
             case Pressed():
@@ -113,15 +114,18 @@ class Bot:
         """A `clawdbot.menu.Suggest`."""
         return self._commands.suggestions(command) if self._gate.decide(by, where).allowed else ()
 
-    def _in_order(self, message: Message, reply: Reply, take: Work) -> Awaitable[None]:
-        """Take a message in after what came before about it, or about the one that it continues."""
+    def _in_order(self, message: Message, reply: Reply, take: Work, *, alone: bool = False) -> Awaitable[None]:
+        """Take a message in after what came before about it, or about the one that it continues.
+
+        ``alone``: after and before all that is said in its conversation.
+        """
 
         async def apologise() -> None:
             if self._gate.decide(message.author, message.conversation).allowed:
                 await self._notices.apologise(message, reply)
 
         ids = {message.id, message.continues or message.id}
-        return self._arrivals.take(message.conversation, ids, take, apologise)
+        return self._arrivals.take(message.conversation, ids, take, apologise, alone=alone)
 
     async def _take(self, message: Message, reply: Reply) -> None:
         """Decide what a message is; returns when it is durable and its answer is under way."""
@@ -139,7 +143,10 @@ class Bot:
             if await self._intake.claim(message):
                 self._intake.tell("command", message)
                 work = partial(self._command, name, message, reply)
-                self._sessions.spawn(work, partial(self._notices.apologise, message, reply))
+                if name in ABOUT_CONVERSATION:
+                    await work()
+                else:
+                    self._sessions.spawn(work, partial(self._notices.apologise, message, reply))
         elif not await self._albums.joins(message):
             try:
                 await self._intake.take(message, reply, partial(self._accept, message, reply))
@@ -202,10 +209,8 @@ class Bot:
         await self._gate.note_refused(person, message.conversation, reason)
 
     async def _command(self, name: str, message: Message, reply: Reply) -> None:
-        if name != "stop":  # that waits for nothing; others may be about a question that is still being counted
-            await self._arrivals.rest(message.conversation.key)
         admin = self._gate.is_admin(message.conversation.platform, message.author)
-        await self._notices.tell(await self._commands.run(name, message, admin=admin), message, reply)
+        self._intake.say(await self._commands.run(name, message, admin=admin), message, reply)
 
     def _press(self, event: Pressed, reply: Reply) -> None:
         if not self._gate.decide(event.by, event.conversation).allowed:

@@ -23,6 +23,8 @@ from clawdbot.usage import measured, usage
 
 OWN = 10
 """So many of their own last answers somebody is shown."""
+ABOUT_CONVERSATION = frozenset({"new", "retry", "undo", "persona", "model", "usage"})
+"""Commands that mean the conversation as it is where they stand in it. /stop is none: it waits for nothing."""
 
 
 def called(text: str) -> str:

@@ -1150,6 +1150,24 @@ async def test_undo_right_behind_a_question_is_about_that_question(rig: NewRig) 
     assert said.screen.texts == [words.UNDONE]
 
 
+@pytest.mark.parametrize("quota", [Quota(), Quota(messages_per_hour=9)])
+@pytest.mark.parametrize("command", ["/undo", "/new"])
+async def test_a_question_right_behind_a_command_is_not_forgotten_by_it(
+    rig: NewRig, command: str, quota: Quota
+) -> None:
+    """Both come in one poll after an outage: the command is about what came before it, and about nothing else."""
+    bot = rig(quota=quota)
+    async with bot.running():
+        bot.platform.say("First")
+        await bot.idle()
+        bot.platform.say(command)
+        answer = bot.platform.say("Second")
+        await bot.idle()
+
+        assert await told(bot) == ["Second", "You said: Second"]
+    assert answer.screen.texts == ["You said: Second"]
+
+
 async def test_undo_stops_what_is_being_written(rig: NewRig) -> None:
     bot = rig(slow)
     async with bot.running():

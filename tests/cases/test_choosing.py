@@ -123,11 +123,12 @@ async def test_where_several_people_talk_admins_choose(bot: Rig) -> None:
     """And nobody else; who tried is in the audit."""
     async with bot.running():
         refused = await says(bot, "/persona tutor", private=False)
-        before = (await bot.app.store.access.last(9))[0]
+        noted = [(entry.decision, entry.reason) for entry in await bot.app.store.access.last(9)]
         chosen = await says(bot, "/persona pirate", ADMIN, private=False)
         await says(bot, "Hello", BOB, private=False)
 
-    assert (refused, before.decision, before.reason) == (words.ADMINS_CHOOSE, Decision.REFUSED, "/persona")
+    assert refused == words.ADMINS_CHOOSE
+    assert (Decision.REFUSED, "/persona") in noted
     assert chosen == words.CHOSEN.format(kind="persona", name="pirate")
     assert turns(bot.requests[-1].prompt)[0][1] == "Arr."
 
