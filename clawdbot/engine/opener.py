@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -9,11 +10,13 @@ from clawdbot.clock import Clock
 from clawdbot.config import Settings
 from clawdbot.engine import models
 from clawdbot.engine.host import OpenedEngine, OpenEngine
+from clawdbot.engine.pretrained import load_tokenizer
 from clawdbot.engine.progress import Lines, Progress
 from clawdbot.engine.remote.settings import RemoteSettings
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.engine.settled import Settled
 from clawdbot.engine.several import table_of
+from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.engine.vllm import open_vllm
 from clawdbot.errors import EngineUnavailable
 from clawdbot.threads import run_apart
@@ -38,6 +41,9 @@ class Openers:
         self._settled = Settled()
         self._starting = asyncio.Lock()
         """Held by a local engine that starts: vLLM measures the memory that is free then, and takes its share."""
+        self._library = threading.Lock()
+        """Held by a thread that imports the models' libraries or loads by them: a second one finds transformers half
+        imported, without what it looks for."""
 
     def all(self, settings: Settings) -> tuple[OpenEngine, dict[str, OpenEngine]]:
         """What opens the default model's engine, and those of the others by name: as `clawdbot.app.open_app` has it."""
@@ -63,37 +69,42 @@ class Openers:
         try:
             async with asyncio.timeout(settings.start_timeout):
                 if settings.kind == "remote":
-                    return await _remote(settings.remote, at, self._clock, stack)
-                return await _local(settings, at, stack)
+                    return await self._remote(settings.remote, at, stack)
+                return await self._local(settings, at, stack)
         except TimeoutError as error:
             reason = f"The engine did not start within {settings.start_timeout:g} s."
             raise EngineUnavailable(reason, f"Set [{at}] start_timeout higher if it needs longer.") from error
 
+    async def _local(self, settings: EngineSettings, at: str, stack: AsyncExitStack) -> OpenedEngine:
+        model = await run_apart(lambda: models.resolve(settings.model, Lines(sys.stderr)))
+        sleeps = settings.sleep_after > 0
+        opening = open_vllm(
+            model, settings.device, settings.args, settings.profile, sleeps=sleeps, at=at, library=self._library
+        )
+        return await stack.enter_async_context(opening)
 
-async def _local(settings: EngineSettings, at: str, stack: AsyncExitStack) -> OpenedEngine:
-    model = await run_apart(lambda: models.resolve(settings.model, Lines(sys.stderr)))
-    sleeps = settings.sleep_after > 0
-    opening = open_vllm(model, settings.device, settings.args, settings.profile, sleeps=sleeps, at=at)
-    return await stack.enter_async_context(opening)
+    async def _remote(self, settings: RemoteSettings, at: str, stack: AsyncExitStack) -> OpenedEngine:
+        try:
+            from clawdbot.engine.remote.opening import Remote, open_remote
+        except ImportError as error:
+            reason = f"The library for engines elsewhere cannot be imported ({error})."
+            raise EngineUnavailable(reason, "Install `clawdbot[remote]`.") from error
+        remote = Remote(
+            endpoints=settings.endpoints,
+            model=settings.model,
+            tokenizer=settings.tokenizer,
+            context=settings.context,
+            step_budget=settings.step_budget,
+            cache_tokens=settings.cache_tokens,
+            interval=settings.health_interval,
+            waits=settings.waits,
+            key=settings.key,
+            images=None if settings.images == "ask" else settings.images,
+            at=f"{at}.remote",
+        )
+        return await stack.enter_async_context(open_remote(remote, self._clock, self._tokenizer))
 
-
-async def _remote(settings: RemoteSettings, at: str, clock: Clock, stack: AsyncExitStack) -> OpenedEngine:
-    try:
-        from clawdbot.engine.remote.opening import Remote, open_remote
-    except ImportError as error:
-        reason = f"The library for engines elsewhere cannot be imported ({error})."
-        raise EngineUnavailable(reason, "Install `clawdbot[remote]`.") from error
-    remote = Remote(
-        endpoints=settings.endpoints,
-        model=settings.model,
-        tokenizer=settings.tokenizer,
-        context=settings.context,
-        step_budget=settings.step_budget,
-        cache_tokens=settings.cache_tokens,
-        interval=settings.health_interval,
-        waits=settings.waits,
-        key=settings.key,
-        images=None if settings.images == "ask" else settings.images,
-        at=f"{at}.remote",
-    )
-    return await stack.enter_async_context(open_remote(remote, clock))
+    def _tokenizer(self, name: str) -> ChatTokenizer:
+        """In a thread."""
+        with self._library:
+            return load_tokenizer(name)

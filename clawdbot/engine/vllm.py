@@ -10,10 +10,10 @@ import logging
 import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager, nullcontext
 from typing import Any
 
-from clawdbot.engine import arguments, pretrained
+from clawdbot.engine import arguments, pretrained, unavailable
 from clawdbot.engine.process import prepare_environment, sheltered
 from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Sampling, Tokenizer, Usage, exhaust
 from clawdbot.engine.survey import Survey
@@ -144,19 +144,23 @@ async def open_vllm(
     *,
     sleeps: bool = False,
     at: str = "engine",
+    library: AbstractContextManager[object] | None = None,
 ) -> AsyncIterator[VllmEngine]:
     """Start vLLM with ``model`` (a folder or a hub name) and further ``AsyncEngineArgs`` fields.
 
     ``sleeps``: be able to sleep, where that is possible. ``at``: the table of the settings that all this is from.
+    ``library``: what a thread enters for the time in which it imports, or loads a tokenizer.
 
     Raises `EngineUnavailable` with a remedy, or `ConfigError` for arguments that this vLLM does not know.
     """
     prepare_environment()
     # Importing and starting happen in threads one after the other: vLLM keeps an exception of its import, which keeps
     # the frames below it, and an engine in one of those would outlive its `close`.
-    await run_apart(_import)
+    library = library or nullcontext()
+    await run_apart(lambda: _alone(library))
     engine = await run_apart(
-        lambda: _start(model, device, args, profile, sleeps=sleeps, at=at), unwanted=lambda late: late.close()
+        lambda: _start(model, device, args, profile, sleeps=sleeps, at=at, library=library),
+        unwanted=lambda late: late.close(),
     )
     try:
         await _warm_up(engine)
@@ -182,6 +186,11 @@ async def _warm_up(engine: VllmEngine) -> None:
     await asyncio.gather(*(exhaust(engine, request) for request in requests))
 
 
+def _alone(library: AbstractContextManager[object]) -> None:
+    with library:
+        _import()
+
+
 def _import() -> None:
     _import_library()
     adopt()  # it and what it brings along write to the terminal by themselves; later releases once an engine is made
@@ -199,7 +208,14 @@ def _import_library() -> None:
 
 
 def _start(
-    model: str, device: str, args: Mapping[str, Any], profile: arguments.Profile, *, sleeps: bool, at: str
+    model: str,
+    device: str,
+    args: Mapping[str, Any],
+    profile: arguments.Profile,
+    *,
+    sleeps: bool,
+    at: str,
+    library: AbstractContextManager[object],
 ) -> VllmEngine:
     """Start everything; takes seconds to minutes."""
     from vllm import __version__
@@ -208,20 +224,21 @@ def _start(
     from vllm.v1.engine.async_llm import AsyncLLM
 
     on_cpu = bool(current_platform.is_cpu())
-    _check_device(device, on_cpu)
+    unavailable.check_device(device, on_cpu)
     arguments.check_names(args, (field.name for field in dataclasses.fields(AsyncEngineArgs)), at)
     if on_cpu:
         for name, value in _ENVIRONMENT_CPU.items():
             os.environ.setdefault(name, value)
     if sleeps and current_platform.is_sleep_mode_available():
         args = {"enable_sleep_mode": True, **args}
-    completed = arguments.complete(args, on_cpu=on_cpu, limit=pretrained.context_of(model), profile=profile)
-    tokenizer = pretrained.load_tokenizer(completed.get("tokenizer") or model)
+    with library:
+        completed = arguments.complete(args, on_cpu=on_cpu, limit=pretrained.context_of(model), profile=profile)
+        tokenizer = pretrained.load_tokenizer(completed.get("tokenizer") or model)
     try:
         with sheltered():
             llm = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **completed))
     except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
-        raise _unavailable(error, model, on_cpu, at) from error
+        raise unavailable.why(error, model, on_cpu, at) from error
     finally:
         adopt()
     return VllmEngine(
@@ -239,38 +256,6 @@ def surveyed() -> Survey:
 
     names = tuple(field.name for field in dataclasses.fields(AsyncEngineArgs))
     return Survey(__version__, bool(current_platform.is_cpu()), names)
-
-
-def _check_device(wanted: str, on_cpu: bool) -> None:
-    if wanted == "cuda" and on_cpu:
-        raise EngineUnavailable(
-            'The configuration asks for device = "cuda", but this vLLM runs on the CPU or finds no GPU.',
-            "Install `clawdbot[cuda]` and check that `nvidia-smi` lists a GPU.",
-        )
-    if wanted == "cpu" and not on_cpu:
-        raise EngineUnavailable(
-            'The configuration asks for device = "cpu", but the vLLM installed here is the one for GPUs.',
-            "Install `clawdbot[cpu]` in an environment of its own.",
-        )
-
-
-def _unavailable(error: BaseException, model: str, on_cpu: bool, at: str) -> EngineUnavailable:
-    """Why vLLM did not start, in one sentence, and what to do."""
-    if isinstance(error, EngineUnavailable):
-        return error
-    text = str(error)
-    lowered = text.lower()
-    if "memory" in lowered or "kv cache" in lowered:
-        remedy = (
-            f"Set VLLM_CPU_KVCACHE_SPACE (GiB) lower, or choose a smaller model or [{at}.args] max_model_len."
-            if on_cpu
-            else f"Lower [{at}.args] max_model_len, choose a smaller or quantized model, or free the GPU."
-        )
-        return EngineUnavailable(f'There is not enough memory for the model "{model}".', remedy)
-    reason = text.splitlines()[0] if text else type(error).__name__
-    return EngineUnavailable(
-        f"vLLM did not start: {reason}", "Its log above names the cause; set [logging] level to debug for all of it."
-    )
 
 
 def _info_of(llm: Any, model: str, version: str, platform: Any, images: int) -> EngineInfo:

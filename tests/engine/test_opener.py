@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from clawdbot.engine.progress import silent
 from clawdbot.engine.remote.settings import RemoteSettings
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import EngineUnavailable
-from clawdbot.testing.engine import Script, ScriptedEngine
+from clawdbot.testing.engine import CharacterTokenizer, Script, ScriptedEngine
 from clawdbot.testing.rig import echo
 from clawdbot.testing.serving import SimVllm
 
@@ -116,3 +117,25 @@ async def test_what_to_mend_is_named_by_its_table(at: str, named: str) -> None:
             await Openers(SystemClock()).opener(settings, at)().__aenter__()
 
     assert named in caught.value.remedy
+
+
+async def test_tokenizers_are_loaded_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that import transformers at the same time: one finds it half there, and its model would be down."""
+    loading, seen = 0, []
+
+    def load(name: str) -> CharacterTokenizer:
+        nonlocal loading
+        loading += 1
+        for _ in range(20):
+            time.sleep(0.001)  # as an import does, it lets other threads work
+            seen.append(loading)
+        loading -= 1
+        return CharacterTokenizer()
+
+    monkeypatch.setattr("clawdbot.engine.opener.load_tokenizer", load)
+    async with SimVllm(lambda request: Script(["Hello."])) as sim, AsyncExitStack() as stack:
+        remote = EngineSettings(kind="remote", remote=RemoteSettings(endpoints=(sim.url,)))
+        default, others = Openers(SystemClock()).all(Settings(engine=remote, models={"a": remote, "b": remote}))
+        await asyncio.gather(*(stack.enter_async_context(opened()) for opened in (default, *others.values())))
+
+    assert set(seen) == {1}

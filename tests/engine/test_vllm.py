@@ -55,7 +55,7 @@ async def test_an_engine_that_comes_up_when_nobody_waits_any_more_is_closed(
     threads: list[threading.Thread] = []
     engine = Loaded()
 
-    def start(model: str, device: str, args: object, profile: str, *, sleeps: bool) -> Loaded:
+    def start(*chosen: object, **options: object) -> Loaded:
         threads.append(threading.current_thread())
         begun.set()
         go_on.wait(10)
