@@ -14,14 +14,15 @@ def peer_of(remote: str, forwarded_for: Sequence[str], proxies: Collection[Netwo
     """Whom a request comes from: ``remote``, or, where that is one of the ``proxies``, whom it asks for.
 
     ``forwarded_for`` are the values of X-Forwarded-For. Each proxy adds whoever asked it at the end, so the last
-    address that is no proxy's counts: what stands before that, anybody may have written. An IPv6 address stands for its
-    /64.
+    address that is no proxy's counts: what stands before that, or before what is no address, anybody may have written.
+    An IPv6 address stands for its /64.
     """
     last = _address(remote)
     for told in reversed([part.strip() for value in forwarded_for for part in value.split(",")]):
-        if last is None or not _is_one_of(last, proxies):
+        before = _address(_host(told))
+        if last is None or before is None or not _is_one_of(last, proxies):
             break
-        last = _address(told) or last
+        last = before
     return remote if last is None else _household(last)
 
 
@@ -40,6 +41,13 @@ def _address(text: str) -> Address | None:
         return None
     # What a socket for both kinds calls an IPv4 address.
     return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
+
+
+def _host(told: str) -> str:
+    """What ``told`` names, without the port that some proxies write behind it."""
+    if told.startswith("["):
+        return told[1:].partition("]")[0]
+    return told.partition(":")[0] if told.count(":") == 1 else told
 
 
 def _is_one_of(address: Address, networks: Collection[Network]) -> bool:
