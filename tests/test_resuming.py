@@ -1,6 +1,7 @@
 """Answers that are not complete: what a restart makes of them, and how somebody lets one go on."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from clawdbot.chat import Conversation, Edited, Frame, Message, Person, Pressed,
 from clawdbot.config import AnswerSettings, SessionSettings
 from clawdbot.engine.protocol import Request
 from clawdbot.errors import Forbidden, Limited, Rejected, Unreachable, Unsure
+from clawdbot.store import Answer, Piece, Revision, Store
 from clawdbot.testing.engine import CHARACTERS, Script
 from clawdbot.testing.memory import NO_MISHAP, Mishap, limits
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, PlatformReply, Rig, echo, question, silent, slow, turns
@@ -572,6 +574,29 @@ async def test_what_an_edit_cuts_short_counts(rig: NewRig) -> None:
         await bot.idle()
 
         assert await used(bot) == (2, len("One two ") + len(bot.requests[-1].prompt) + 4)
+
+
+async def test_an_edit_while_an_answer_is_being_stored_counts_that_answer_once(
+    rig: NewRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its timing, which is in the store by then."""
+    bot = rig(counting)
+    store = Store.finish
+
+    async def edited(self: Store, reply: int, answer: Answer, *rest: Any, **named: Any) -> None:
+        monkeypatch.undo()
+        (ticket,) = bot.app.sessions.tickets
+        ticket.revise(Revision(ADA.id, "edit-1", Piece(ticket.message_id, "Anew")))
+        await store(self, reply, answer, *rest, **named)
+
+    monkeypatch.setattr(Store, "finish", edited)
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        await bot.idle()
+        first, second = (len(request.prompt) + 4 for request in bot.requests)
+
+        assert await used(bot) == (2, first + second)
+    assert answer.screen.texts == ["One two three four."]
 
 
 async def test_asking_anew_what_failed_is_one_question(rig: NewRig) -> None:

@@ -27,6 +27,7 @@ UPDATE reply SET (question, state, answer, tokenizer, question_tokens, answer_to
      FROM former WHERE former.reply = reply.id)
 WHERE id = ? AND finished_at IS NULL AND EXISTS (SELECT 1 FROM former WHERE former.reply = reply.id)
 """
+_PENDING = "SELECT finished_at IS NULL FROM reply WHERE id = ?"
 _DROP = "DELETE FROM former WHERE reply = ?"
 _REMEMBER = (
     "INSERT INTO event (platform, id, at) SELECT platform, ?, ? FROM reply WHERE id = ? ON CONFLICT (platform, id) "
@@ -56,6 +57,7 @@ class Revisions:
         def keep(connection: sqlite3.Connection) -> bool:
             if revision.event and not connection.execute(_REMEMBER, (revision.event, now, reply)).rowcount:
                 return False
+            ((pending,),) = connection.execute(_PENDING, (reply,))
             connection.execute(_KEEP, (reply,))
             again = None if revision.by is None else now
             connection.execute(_BEGIN, (again, reply))
@@ -63,7 +65,7 @@ class Revisions:
                 put(connection, reply, revision.piece)
             if revision.removed:
                 take_out(connection, reply, revision.removed)
-            spend(connection, reply, spent, now)
+            spend(connection, reply, spent if pending else None, now)  # of one that was finished all is counted
             if revision.by is not None:
                 ask(connection, reply, revision.by, now, questions=1)
             return True
