@@ -172,19 +172,23 @@ class LiveReply:
 
         Without a limit: whoever shows another text in these messages afterwards must find them at rest, or this call
         would land on top of it, and its note would take the place of a newer one. Only at the end of the bot, when
-        nobody does, patience has one.
+        nobody does, patience has one; that may come in the middle of the wait.
         """
         tasks = (self._writer, self._typist, self._parts.call, self._parts.note)
         running = [task for task in tasks if task is not None and not task.done()]
         if not running:
             return
         rest = asyncio.create_task(asyncio.wait(running))
-        if not told_to_end():
-            await asyncio.shield(rest)
-            return
-        await within(PATIENCE, asyncio.shield(rest), self._clock)
-        if not rest.done():
-            log.warning("A call for %s is still under way %g s after its answer ended", self._reply.ref, PATIENCE)
+        try:
+            if not told_to_end():
+                await asyncio.shield(rest)
+        finally:
+            if told_to_end():
+                await within(PATIENCE, asyncio.shield(rest), self._clock)
+                if not rest.done():
+                    log.warning(
+                        "A call for %s is still under way %g s after its answer ended", self._reply.ref, PATIENCE
+                    )
 
     def _start_writer(self) -> asyncio.Task[None]:
         writer = asyncio.create_task(self._write())

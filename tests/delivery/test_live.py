@@ -390,6 +390,27 @@ async def test_another_text_waits_for_a_call_that_hangs(clock: ManualClock, live
     assert reply.screen.seen() == ["Hello", "Hello there", "Good morning"]
 
 
+async def test_the_end_of_the_bot_waits_for_a_call_whose_answer_is_over(clock: ManualClock, live: Live) -> None:
+    """It came while the call was waited for: what becomes of that is noted all the same, for the next start."""
+    reply = MemoryReply(clock)
+    reply.inject("send", Mishap(delay=9.0))
+
+    async def own() -> None:
+        async with live(reply) as answer:
+            answer.show("Hello")
+            await clock.sleep(1.0)
+
+    owner = asyncio.create_task(own())
+    await clock.advance(2.0)
+    owner.cancel()
+    await clock.advance(6.0)
+    waiting = not owner.done()
+    await clock.advance(2.0)
+    assert waiting
+    assert owner.cancelled()
+    assert reply.screen.texts == ["Hello"]
+
+
 async def test_call_that_never_returns_is_left_behind(
     clock: ManualClock, live: Live, caplog: pytest.LogCaptureFixture
 ) -> None:
