@@ -23,7 +23,6 @@ from clawdbot.errors import (
     GenerationFailed,
     PicturesRefused,
     PromptTooLong,
-    StoreError,
     Unreadable,
 )
 from clawdbot.latency import WIDEST_FOOTER
@@ -31,9 +30,10 @@ from clawdbot.models import Model
 from clawdbot.notices import key_of
 from clawdbot.prompt import Prompt
 from clawdbot.reading import Read, refused
+from clawdbot.renewing import Renewing
 from clawdbot.sessions import Spot, survived
 from clawdbot.shared import Shared
-from clawdbot.store import Answer, Revision
+from clawdbot.store import Answer
 from clawdbot.together import together
 
 log = logging.getLogger(__name__)
@@ -55,6 +55,7 @@ class Answering:
         self._reading = shared.reading
         self._albums = shared.albums
         self._concluding = Concluding(shared)
+        self._renewing = Renewing(shared.store)
 
     async def answer(self, asked: Asked) -> None:
         """Answer a question, or continue its answer; anew in the same messages whenever it is revised meanwhile."""
@@ -74,8 +75,8 @@ class Answering:
                     await finish(live, answer.text, answer.state)
                 if not asked.ticket.revised:
                     await self._concluding.settle(asked.number, partial(self._store.finish, asked.number, answer))
-                revised = await self._take_revisions(asked)
-        if (again := await self._again(asked, revised)) is not None:
+                revised = await self._renewing.until_at_rest(asked, live)
+        if (again := await self._renewing.again(asked, revised)) is not None:
             await self.answer(again)
 
     async def _try(self, asked: Asked, spot: Spot) -> Asked | None:
@@ -97,41 +98,8 @@ class Answering:
                 await self._concluding.conclude(draft, asked, live)
             if not asked.ticket.revised:
                 spot.leave()  # what is left to wait for is in nobody's way
-            # Here, since the end of the block waits for a call under way: whoever revises waits for the store alone.
-            revised = await self._take_revisions(asked, draft)
-        return await self._again(asked, revised)
-
-    async def _take_revisions(self, asked: Asked, draft: Draft | None = None) -> Revision | None:
-        """Store all revisions that have come; the last one that has to be answered, None when there is none.
-
-        Of the ``draft`` that they end nothing is noted any more.
-        """
-        last = None
-        with asked.ticket.taking() as revisions:
-            for revision, taken in revisions:
-                spent = None if draft is None else 0 if draft.over else draft.cost
-                if draft is not None:
-                    draft.over = True
-                try:
-                    fresh = await self._store.revisions.begin(asked.number, revision, spent)
-                except StoreError as error:
-                    fresh = True  # its answer was ended, so it is begun again as it was
-                    if not taken.done():
-                        taken.set_exception(error)
-                else:
-                    if not taken.done():
-                        taken.set_result(True)
-                last = revision if fresh else last
-        return last
-
-    async def _again(self, asked: Asked, revised: Revision | None) -> Asked | None:
-        """What to answer now, if it was ``revised`` or has been since."""
-        revised = await self._take_revisions(asked) or revised
-        left = revised and await self._store.asked(asked.message.conversation.platform, asked.message.id)
-        if not revised or not left:
-            return None
-        again = Asked.of(left, asked.reply, asked.ticket, unfinished=revised.unfinished, album=asked.message.album)
-        return replace(again, posts=again.posts or None)
+            revised = await self._renewing.until_at_rest(asked, live, draft)
+        return await self._renewing.again(asked, revised)
 
     def _live(self, asked: Asked, draft: Draft | None) -> LiveReply:
         posts = asked.ticket.posts

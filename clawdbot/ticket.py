@@ -72,6 +72,8 @@ class Ticket:
         """The block that the answer's task is in, or was in last."""
         self._revisions: list[Pending] = []
         """Those that came and were not taken yet, oldest first."""
+        self._wanted = asyncio.Event()
+        """Whether there are any."""
 
     def is_of(self, conversation: str, asker: int) -> bool:
         """Whether ``asker`` asked for it, somewhere on the platform of ``conversation``; ids are a platform's own."""
@@ -90,6 +92,10 @@ class Ticket:
         """Whether a revision waits to be taken."""
         return bool(self._revisions)
 
+    async def until_revised(self) -> None:
+        """Return when a revision waits to be taken."""
+        await self._wanted.wait()
+
     def stop(self, state: State = State.STOPPED) -> None:
         """End the writing, now or as soon as it begins. The first reason counts; after it none does."""
         if self.cut is None and not self.written:
@@ -103,6 +109,7 @@ class Ticket:
         """
         taken = asyncio.get_running_loop().create_future()
         self._revisions.append((revision, taken))
+        self._wanted.set()
         self.cut, self.written = None, False
         self._scope.end()
         return taken
@@ -114,6 +121,7 @@ class Ticket:
         Of whom nothing was said by the end of the block is told that it was not taken.
         """
         revisions, self._revisions = self._revisions, []
+        self._wanted.clear()
         try:
             yield revisions
         finally:

@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 PATIENCE = 15.0
 # Messages of one answer; what does not fit them is attached as a file.
 MOST_PARTS = 8
-
 # Failures of a call that is worth repeating.
 PASSING = (Limited, Unreachable, Unsure, Moved)
 
@@ -147,6 +146,28 @@ class LiveReply:
             self._writer = self._start_writer()
         await asyncio.shield(self._writer)
 
+    def leave_off(self) -> None:
+        """Begin no further call; one that is under way goes on."""
+        self._readable.set()
+        if self._writer is not None:
+            # The calls are tasks of their own: this ends nothing but waits.
+            self._writer.cancel()
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no call is under way, nor a note of one."""
+        return not self._under_way
+
+    async def rest(self) -> None:
+        """Return when that has ended; cancelling the wait cancels nothing else."""
+        if under_way := self._under_way:
+            await asyncio.wait(under_way)
+
+    @property
+    def _under_way(self) -> list[asyncio.Task[None]]:
+        tasks = (self._writer, self._typist, self._parts.call, self._parts.note)
+        return [task for task in tasks if task and not task.done()]
+
     async def __aenter__(self) -> Self:
         self._writer = self._start_writer()
         self._typist = asyncio.create_task(
@@ -158,11 +179,9 @@ class LiveReply:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._readable.set()
-        if self._writer is not None:
-            # The calls are tasks of their own: this ends nothing but waits.
-            self._writer.cancel()
-        await self._come_to_rest()
+        self.leave_off()
+        if not self.at_rest:
+            await self._come_to_rest()
         if sends := self.ambiguous_sends:
             what = "send got no answer and was" if sends == 1 else "sends got no answer and were"
             log.warning("%s: %d %s sent again", self._reply.ref, sends, what)
@@ -174,11 +193,7 @@ class LiveReply:
         would land on top of it, and its note would take the place of a newer one. Only at the end of the bot, when
         nobody does, patience has one; that may come in the middle of the wait.
         """
-        tasks = (self._writer, self._typist, self._parts.call, self._parts.note)
-        running = [task for task in tasks if task is not None and not task.done()]
-        if not running:
-            return
-        rest = asyncio.create_task(asyncio.wait(running))
+        rest = asyncio.create_task(self.rest())
         try:
             if not told_to_end():
                 await asyncio.shield(rest)
