@@ -103,9 +103,10 @@ def _is_ours(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
     if error is None:
         return True
+    if isinstance(error, HttpProcessingError | web.RequestPayloadError):
+        return False
     reached = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
-    is_http = not isinstance(error, HttpProcessingError | web.RequestPayloadError)
-    return is_http and any(module.startswith("clawdbot") for module in reached)
+    return any(module.startswith("clawdbot") for module in reached)
 
 
 def _address(listening: asyncio.Server) -> str:
