@@ -9,24 +9,24 @@ from types import MappingProxyType
 from typing import Any
 
 from clawdbot.abilities import ShowsLoad
-from clawdbot.access import Access
 from clawdbot.assembly import bot_of, capacity_of, models_of, personas_of, share, styles_of
 from clawdbot.bot import Bot
-from clawdbot.cancelling import told_to_end
 from clawdbot.chat import Adapter, Receive
 from clawdbot.clock import Clock
-from clawdbot.config import Settings
 from clawdbot.delivery.pace import Budgets
 from clawdbot.engine.host import EngineHost, OpenEngine
 from clawdbot.errors import AdapterError, Unauthorized
-from clawdbot.gate import Gate
-from clawdbot.load import LoadTeller
+from clawdbot.latency.observed import Observe
 from clawdbot.models import Models
-from clawdbot.observed import Observe
 from clawdbot.ops.meter import Meter
-from clawdbot.sessions import Sessions
+from clawdbot.people.access import Access
+from clawdbot.people.gate import Gate
+from clawdbot.prompts.style import Styles
+from clawdbot.sessions.load import LoadTeller
+from clawdbot.sessions.sessions import Sessions
+from clawdbot.settings.config import Settings
 from clawdbot.store import Store
-from clawdbot.style import Styles
+from clawdbot.tasks.cancelling import told_to_end
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ async def open_app(
 
 
 def adopt(app: App, settings: Settings) -> None:
-    """Let the running ``app`` go on by ``settings``, as far as `clawdbot.reload.adoptable` lets them differ."""
+    """Let the running ``app`` go on by ``settings``, which differ as far as `settings.reload.adoptable` says."""
     app.gate.adopt(Access(settings.access), settings.quota)
     app.styles.adopt(personas_of(settings), styles_of(settings))
     app.models.choice.options = models_of(settings)

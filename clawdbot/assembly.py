@@ -6,15 +6,15 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import TypeVar
 
-from clawdbot.access import Access
-from clawdbot.addresses import Addresses
-from clawdbot.albums import Albums
-from clawdbot.answering import Answering
+from clawdbot.answers.addresses import Addresses
+from clawdbot.answers.answering import Answering
+from clawdbot.answers.notices import Notices
+from clawdbot.answers.resuming import Resuming
+from clawdbot.answers.revising import Revising
 from clawdbot.bot import Bot
-from clawdbot.choices import Choice
 from clawdbot.clock import Clock
-from clawdbot.commands import Commands
-from clawdbot.config import DEFAULT_PERSONA, AnswerSettings, Persona, Settings
+from clawdbot.commands.choices import Choice
+from clawdbot.commands.commands import Commands
 from clawdbot.delivery.pace import Budgets
 from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.host import EngineHost, OpenEngine
@@ -22,20 +22,20 @@ from clawdbot.engine.protocol import Sampling
 from clawdbot.engine.reuse import Reuse
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.engine.sleeping import sleeping
-from clawdbot.gate import Gate
-from clawdbot.intake import Intake
+from clawdbot.latency.observed import Observe
 from clawdbot.models import Model, Models
-from clawdbot.notices import Notices
-from clawdbot.observed import Observe
 from clawdbot.ops.meter import Meter
-from clawdbot.reading import Bounds, Reading
-from clawdbot.resuming import Resuming
-from clawdbot.revising import Revising
-from clawdbot.sessions import Capacity, Sessions
+from clawdbot.people.access import Access
+from clawdbot.people.gate import Gate
+from clawdbot.prompts.style import ByPersona, Style, Styles
+from clawdbot.prompts.warming import Warming
+from clawdbot.questions.albums import Albums
+from clawdbot.questions.intake import Intake
+from clawdbot.questions.reading import Bounds, Reading
+from clawdbot.sessions.sessions import Capacity, Sessions
+from clawdbot.settings.config import DEFAULT_PERSONA, AnswerSettings, Persona, Settings
 from clawdbot.shared import Shared
 from clawdbot.store import Keeping, Store, open_store
-from clawdbot.style import ByPersona, Style, Styles
-from clawdbot.warming import Warming
 
 T = TypeVar("T")
 

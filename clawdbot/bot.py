@@ -8,10 +8,9 @@ from typing import assert_never
 
 from clawdbot import words
 from clawdbot.abilities import Suggests
-from clawdbot.access import Reason
-from clawdbot.answering import Answering
-from clawdbot.arrivals import Arrivals
-from clawdbot.asked import Asked
+from clawdbot.answers.answering import Answering
+from clawdbot.answers.resuming import Resuming
+from clawdbot.answers.revising import Revising
 from clawdbot.chat import (
     Adapter,
     CatchesUp,
@@ -26,18 +25,19 @@ from clawdbot.chat import (
     Reply,
     Typing,
 )
-from clawdbot.commands import ABOUT_CONVERSATION, Commands, argument, called
+from clawdbot.commands.commands import ABOUT_CONVERSATION, Commands, argument, called
 from clawdbot.errors import StoreError
-from clawdbot.intake import Intake
-from clawdbot.resuming import Resuming
-from clawdbot.revising import Revising
-from clawdbot.rooms import Groups, settled
+from clawdbot.people.access import Reason
+from clawdbot.people.rooms import Groups, settled
+from clawdbot.questions.arrivals import Arrivals
+from clawdbot.questions.asked import Asked
+from clawdbot.questions.intake import Intake
+from clawdbot.questions.wellformed import wellformed
 from clawdbot.said import Said
-from clawdbot.sessions import Work
+from clawdbot.sessions.sessions import Work
+from clawdbot.sessions.ticket import Ticket, may_change
 from clawdbot.shared import Shared
 from clawdbot.store import Question
-from clawdbot.ticket import Ticket, may_change
-from clawdbot.wellformed import wellformed
 
 log = logging.getLogger(__name__)
 

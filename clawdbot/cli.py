@@ -16,28 +16,29 @@ import typer
 import uvloop
 from rich.console import Console
 
-from clawdbot import __version__, config, plugins
+from clawdbot import __version__, plugins
 from clawdbot.app import App, adopt, open_app, serve
 from clawdbot.bench.cli import bench
 from clawdbot.bench.options import JsonOption
 from clawdbot.bench.tune.cli import tune
 from clawdbot.chat import Adapter, Event, Reply
 from clawdbot.clock import SystemClock, first_of
-from clawdbot.config import AdapterTable, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine import models, pretrained
 from clawdbot.engine.host import OpenEngine
 from clawdbot.engine.opener import Openers, opener, prepare
 from clawdbot.engine.progress import shown
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import ClawdBotError, ConfigError, EngineDown
-from clawdbot.latency import Timing, closing_line
-from clawdbot.observed import answers, together
+from clawdbot.latency.observed import answers, together
+from clawdbot.latency.timing import Timing, closing_line
 from clawdbot.ops.answer_log import log_answer
 from clawdbot.ops.doctor.cli import diagnose
 from clawdbot.ops.logs import Level, logged, set_level
 from clawdbot.ops.redaction import Redactor, secrets_of
 from clawdbot.ops.watch import Watch, wanted
-from clawdbot.reload import Reloading, hangups, heed_hangups, reread
+from clawdbot.settings import config
+from clawdbot.settings.config import AdapterTable, AnswerSettings, Settings, StoreSettings
+from clawdbot.settings.reload import Reloading, hangups, heed_hangups, reread
 from clawdbot.store.backup import back_up
 
 log = logging.getLogger(__name__)

@@ -54,7 +54,7 @@ COMMANDS = (
     Command("pair", "Use a code that an admin gave you (admins: make one)", admins_only=True, argument="code"),
     Command("audit", "Show who was let in or refused (for admins)", admins_only=True),
 )
-"""In the order of the menus. What they do is in `clawdbot.commands`."""
+"""In the order of the menus. What they do is in `clawdbot.commands.commands`."""
 
 
 def nothing(command: str, where: Conversation, by: Person) -> Sequence[str]:

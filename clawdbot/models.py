@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clawdbot.abilities import Phase
-from clawdbot.choices import Choice
 from clawdbot.clock import Clock, first_of
+from clawdbot.commands.choices import Choice
 from clawdbot.engine.admission import Admission
 from clawdbot.engine.host import EngineHost
 from clawdbot.engine.protocol import Engine
 from clawdbot.engine.reuse import Reuse
 from clawdbot.errors import ClawdBotError
-from clawdbot.warming import Warming
+from clawdbot.prompts.warming import Warming
 
 log = logging.getLogger(__name__)
 

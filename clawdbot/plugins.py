@@ -6,10 +6,10 @@ from importlib.metadata import EntryPoint, entry_points
 from pydantic import BaseModel
 
 from clawdbot.chat import Adapter, Plugin
-from clawdbot.config import AdapterTable, Settings
 from clawdbot.errors import ConfigError
-from clawdbot.faults import nearest, validate
-from clawdbot.tokens import token_variable
+from clawdbot.settings.config import AdapterTable, Settings
+from clawdbot.settings.faults import nearest, validate
+from clawdbot.settings.tokens import token_variable
 
 GROUP = "clawdbot.adapters"
 

@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass
 
-from clawdbot.addresses import Addresses
-from clawdbot.albums import Albums
+from clawdbot.answers.addresses import Addresses
+from clawdbot.answers.notices import Notices
 from clawdbot.clock import Clock
 from clawdbot.delivery.pace import Budgets
-from clawdbot.gate import Gate
+from clawdbot.latency.observed import Observe
 from clawdbot.models import Models
-from clawdbot.notices import Notices
-from clawdbot.observed import Observe
 from clawdbot.ops.meter import Meter
-from clawdbot.reading import Reading
-from clawdbot.sessions import Sessions
+from clawdbot.people.gate import Gate
+from clawdbot.prompts.style import Styles
+from clawdbot.questions.albums import Albums
+from clawdbot.questions.reading import Reading
+from clawdbot.sessions.sessions import Sessions
 from clawdbot.store import Store
-from clawdbot.style import Styles
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ import pytest
 
 from clawdbot.app import FIRST_PAUSE, LONGEST_PAUSE, STEADY, App, open_app, serve, supervise
 from clawdbot.chat import Event, Receive, Reply, State
-from clawdbot.config import SessionSettings, Settings, StoreSettings
 from clawdbot.engine.host import OpenEngine
 from clawdbot.errors import AdapterError, EngineUnavailable, Limited, StoreError, Unauthorized
-from clawdbot.sessions import LAST_WORDS
+from clawdbot.sessions.sessions import LAST_WORDS
+from clawdbot.settings.config import SessionSettings, Settings, StoreSettings
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.memory import Mishap

@@ -7,8 +7,8 @@ import pytest
 
 from clawdbot import words
 from clawdbot.chat import Conversation, Edited, Message, Rate, State, Typing
-from clawdbot.config import SessionSettings
 from clawdbot.errors import Limited
+from clawdbot.settings.config import SessionSettings
 from clawdbot.testing.engine import CHARACTERS
 from clawdbot.testing.memory import Mishap, limits
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, Rig, echo, question, silent, slow

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from clawdbot.answers.draft import Draft
 from clawdbot.chat import Conversation, Pressed, State
-from clawdbot.draft import Draft
 from clawdbot.store import Answer
 from clawdbot.testing.rig import ADA, Rig, slow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clawdbot.reload import hangups
+from clawdbot.settings.reload import hangups
 
 EARLY = """
 import os, signal, sys

@@ -200,7 +200,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     """A command line that only prints its help must not wait for torch."""
     heavy = ("torch", "transformers", "vllm", "matplotlib")
-    light = "clawdbot.config, clawdbot.plugins, clawdbot.engine.models"
+    light = "clawdbot.settings.config, clawdbot.plugins, clawdbot.engine.models"
     code = f"import sys, {light}; print(*set({heavy}) & set(sys.modules))"
 
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
@@ -210,7 +210,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
 
 def test_arithmetic_on_times_needs_no_library_that_reads_the_machine() -> None:
     """Whoever keeps or prints a timing would load NVML's and psutil's."""
-    heavy, pure = ("psutil", "pynvml"), "clawdbot.latency, clawdbot.report, clawdbot.store"
+    heavy, pure = ("psutil", "pynvml"), "clawdbot.latency.timing, clawdbot.latency.report, clawdbot.store"
     code = f"import sys, {pure}; print(*set({heavy}) & set(sys.modules))"
 
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout

@@ -13,9 +13,9 @@ import pytest
 
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Message, State
-from clawdbot.config import AnswerSettings
 from clawdbot.engine.tokenizer import ChatTokenizer
-from clawdbot.prompt import Room, compose
+from clawdbot.prompts.prompt import Room, compose
+from clawdbot.settings.config import AnswerSettings
 from clawdbot.store import Answer, Question, Turn, open_store
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import CharacterTokenizer, Script

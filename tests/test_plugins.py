@@ -6,8 +6,8 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from clawdbot import plugins
 from clawdbot.chat import Adapter, Plugin, Receive, Reply
-from clawdbot.config import AdapterTable, Allowed, Settings
 from clawdbot.errors import ConfigError
+from clawdbot.settings.config import AdapterTable, Allowed, Settings
 
 
 class IrcSettings(BaseModel):

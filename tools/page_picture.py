@@ -14,11 +14,11 @@ from pictures import FOLDER, FURTHER, PAUSE, RTT, adapters_on, ask_discord, ask_
 
 from clawdbot.app import open_app, serve
 from clawdbot.clock import SystemClock
-from clawdbot.config import OpsSettings
 from clawdbot.engine import models
 from clawdbot.engine.host import OpenEngine
 from clawdbot.engine.vllm import open_vllm
 from clawdbot.ops.watch import Watch
+from clawdbot.settings.config import OpsSettings
 from clawdbot.testing.browser import Tab, browsing
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.telegram import SimTelegram

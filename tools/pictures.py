@@ -25,9 +25,9 @@ from pydantic import SecretStr, TypeAdapter
 from clawdbot.app import open_app, serve
 from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine import models
 from clawdbot.engine.vllm import VllmEngine, open_vllm
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.discord import Post, SimDiscord
 from clawdbot.testing.telegram import Look, Shown, SimTelegram
 from clawdbot_discord import DiscordAdapter, DiscordSettings

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from clawdbot.engine.arguments import Profile
 from clawdbot.errors import ConfigError
-from clawdbot.faults import validate
+from clawdbot.settings.faults import validate
 
 IDEAL = "ideal_"
 """What the figures of the minimal bot are marked with."""

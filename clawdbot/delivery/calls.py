@@ -6,7 +6,7 @@ from typing import Literal
 
 from clawdbot.clock import Clock
 from clawdbot.errors import DeliveryError
-from clawdbot.observed import Call, Observe
+from clawdbot.latency.observed import Call, Observe
 
 
 @contextmanager

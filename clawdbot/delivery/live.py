@@ -10,7 +10,6 @@ from typing import Self
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential, wait_random
 
 from clawdbot import words
-from clawdbot.cancelling import told_to_end
 from clawdbot.chat import File, Frame, Reply, State
 from clawdbot.clock import Clock, until, within
 from clawdbot.delivery.final import Final
@@ -21,7 +20,8 @@ from clawdbot.delivery.pace import Budgets, Urgency
 from clawdbot.delivery.parts import Parts
 from clawdbot.delivery.typing import show_typing
 from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Moved, Rejected, Unreachable, Unsure
-from clawdbot.observed import Shown
+from clawdbot.latency.observed import Shown
+from clawdbot.tasks.cancelling import told_to_end
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from itertools import islice
 from clawdbot import words
 from clawdbot.chat import State
 from clawdbot.delivery.blocks import Fence, lines, open_fence, step
-from clawdbot.thoughts import TAGS
+from clawdbot.prompts.thoughts import TAGS
 
 # How often the end of a text is left out and looked at again: enough for any sense, and a bound for nonsense.
 TRIMS = 20

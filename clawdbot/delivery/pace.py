@@ -12,7 +12,7 @@ from math import inf
 
 from clawdbot.chat import Bucket, Pace, Rate
 from clawdbot.errors import Limited
-from clawdbot.observed import Observe, unobserved
+from clawdbot.latency.observed import Observe, unobserved
 
 # A reply that is alone in its bucket may use the place that is kept for its final when the window gives one back within
 # so many seconds: a quick beginning is then not paid for with a long stop, and the final waits no longer than this.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from clawdbot.errors import ConfigError
-from clawdbot.faults import nearest
+from clawdbot.settings.faults import nearest
 
 _STEP, _LONG = "max_num_batched_tokens", "long_prefill_token_threshold"
 

@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Protocol, runtime_checkable
 
 from clawdbot.abilities import Phase
-from clawdbot.cancelling import told_to_end
 from clawdbot.clock import Clock, first_of, until
 from clawdbot.engine.protocol import Engine, EngineInfo
 from clawdbot.errors import EngineDown, EngineUnavailable
+from clawdbot.tasks.cancelling import told_to_end
 
 log = logging.getLogger(__name__)
 

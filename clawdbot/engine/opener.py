@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from clawdbot.clock import Clock
-from clawdbot.config import Settings
 from clawdbot.engine import models
 from clawdbot.engine.host import OpenedEngine, OpenEngine
 from clawdbot.engine.pretrained import load_tokenizer
@@ -19,7 +18,8 @@ from clawdbot.engine.several import table_of
 from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.engine.vllm import open_vllm
 from clawdbot.errors import EngineUnavailable
-from clawdbot.threads import run_apart
+from clawdbot.settings.config import Settings
+from clawdbot.tasks.threads import run_apart
 
 
 def prepare(settings: EngineSettings, progress: Progress) -> None:

@@ -115,7 +115,7 @@ class Opening:
     """What every answer begins with before the model writes a word of it."""
 
     text: str = ""
-    """The tag of a thought, as `clawdbot.thoughts` knows it; "" for most models."""
+    """The tag of a thought, as `clawdbot.prompts.thoughts` knows it; "" for most models."""
     tokens: Sequence[int] = ()
 
 

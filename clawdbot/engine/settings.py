@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from clawdbot.engine.remote.settings import RemoteSettings
-from clawdbot.section import Count, Section
+from clawdbot.settings.section import Count, Section
 
 
 def _model_name(name: str) -> str:

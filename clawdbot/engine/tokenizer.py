@@ -13,7 +13,7 @@ from clawdbot.engine.disarming import Disarming, steering
 from clawdbot.engine.fingerprint import fingerprint
 from clawdbot.engine.protocol import Opening, Role, Said
 from clawdbot.errors import EngineDead, EngineUnavailable
-from clawdbot.thoughts import TAGS, opened_at_end
+from clawdbot.prompts.thoughts import TAGS, opened_at_end
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -19,8 +19,8 @@ from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Sampling, Token
 from clawdbot.engine.survey import Survey
 from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.errors import EngineDead, EngineUnavailable, GenerationFailed, PromptTooLong
-from clawdbot.loggers import adopt
-from clawdbot.threads import run_apart
+from clawdbot.tasks.loggers import adopt
+from clawdbot.tasks.threads import run_apart
 
 log = logging.getLogger(__name__)
 

@@ -2,20 +2,20 @@
 
 import logging
 
-from clawdbot.latency import Timing, stages
-from clawdbot.observed import Fact
+from clawdbot.latency.observed import Fact
+from clawdbot.latency.timing import Timing, stages
 
 log = logging.getLogger(__name__)
 
 
 def log_answer(fact: Fact) -> None:
-    """Write the line when ``fact`` is an answer; a `clawdbot.observed.Observe`."""
+    """Write the line when ``fact`` is an answer; a `clawdbot.latency.observed.Observe`."""
     if isinstance(fact, Timing):
         log.info("answer", extra=chain(fact))
 
 
 def chain(timing: Timing) -> dict[str, object]:
-    """What the line holds. ``…_ms`` are the stages of `clawdbot.latency.stages` in milliseconds; they add up."""
+    """What the line holds. ``…_ms`` are the stages of `clawdbot.latency.timing.stages` in milliseconds; they add up."""
     cached = timing.cached_tokens / timing.prompt_tokens if timing.prompt_tokens else 0.0
     speed = timing.tokens_per_second
     return {

@@ -6,8 +6,8 @@ from typing import Any
 
 from clawdbot.delivery.pace import Room
 from clawdbot.errors import Limited
-from clawdbot.latency import Timing, stages
-from clawdbot.observed import Call, Fact
+from clawdbot.latency.observed import Call, Fact
+from clawdbot.latency.timing import Timing, stages
 from clawdbot.ops.gauges import Gauges
 from clawdbot.ops.readings import ModelReading, Readings
 
@@ -16,7 +16,7 @@ KEPT = 200
 
 
 class Look:
-    """Keeps what was told; `observe` is a `clawdbot.observed.Observe`."""
+    """Keeps what was told; `observe` is a `clawdbot.latency.observed.Observe`."""
 
     def __init__(self) -> None:
         self.told = 0

@@ -7,8 +7,8 @@ prometheus_client's default registry of the same process; they come below the bo
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from clawdbot.errors import Limited
-from clawdbot.latency import Timing, stages
-from clawdbot.observed import Call, Fact, Failed, Received, Shown
+from clawdbot.latency.observed import Call, Fact, Failed, Received, Shown
+from clawdbot.latency.timing import Timing, stages
 from clawdbot.ops.gauges import Gauges
 from clawdbot.ops.readings import ModelReading, Readings
 
@@ -23,7 +23,7 @@ ANSWERS = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 
 
 
 class Metrics:
-    """Keeps them; `observe` is a `clawdbot.observed.Observe`. All methods are safe in any thread."""
+    """Keeps them; `observe` is a `clawdbot.latency.observed.Observe`. All methods are safe in any thread."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()

@@ -8,9 +8,9 @@ import os
 import sys
 from http.client import HTTPConnection, HTTPException
 
-from clawdbot import config
-from clawdbot.config import OpsSettings
 from clawdbot.errors import ConfigError
+from clawdbot.settings import config
+from clawdbot.settings.config import OpsSettings
 
 PATIENCE = 5.0
 """Seconds that an answer may take."""

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
-from clawdbot.config import Settings
-from clawdbot.faults import SECRET
+from clawdbot.settings.config import Settings
+from clawdbot.settings.faults import SECRET
 
 HIDDEN = "[secret]"
 SHORTEST = 6

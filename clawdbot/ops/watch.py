@@ -11,9 +11,8 @@ from typing import Any
 from clawdbot.app import App
 from clawdbot.chat import Adapter
 from clawdbot.clock import Clock
-from clawdbot.config import OpsSettings
 from clawdbot.hosted import Hosted
-from clawdbot.observed import Fact
+from clawdbot.latency.observed import Fact
 from clawdbot.ops.door import OPEN, Door
 from clawdbot.ops.guard import Guard
 from clawdbot.ops.health import PATHS, Health
@@ -23,7 +22,8 @@ from clawdbot.ops.readings import read
 from clawdbot.ops.server import guarded, serving
 from clawdbot.ops.site import OPEN_PATHS, Site
 from clawdbot.ops.watching import ErrorTally, watch_loop
-from clawdbot.quota import DAY
+from clawdbot.people.quota import DAY
+from clawdbot.settings.config import OpsSettings
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ BACK = DAY
 
 
 class Watch:
-    """Takes what the core tells and serves it; `observe` is a `clawdbot.observed.Observe`."""
+    """Takes what the core tells and serves it; `observe` is a `clawdbot.latency.observed.Observe`."""
 
     def __init__(self, settings: OpsSettings, clock: Clock) -> None:
         self._settings = settings

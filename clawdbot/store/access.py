@@ -4,9 +4,9 @@ import sqlite3
 from dataclasses import dataclass
 from enum import StrEnum
 
-from clawdbot.access import Ruling
 from clawdbot.clock import Clock
-from clawdbot.quota import DAY, HOUR, Used, begin
+from clawdbot.people.access import Ruling
+from clawdbot.people.quota import DAY, HOUR, Used, begin
 from clawdbot.store.database import Database
 
 _RULE = """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from clawdbot.access import Ruling
 from clawdbot.errors import StoreError
+from clawdbot.people.access import Ruling
 from clawdbot.store.database import STEPS, lock_of, translated
 
 PATIENCE = 5.0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from clawdbot.clock import Clock
 from clawdbot.errors import StoreError
-from clawdbot.quota import DAY
+from clawdbot.people.quota import DAY
 from clawdbot.store.database import Database, open_database
 from clawdbot.store.store import Store
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Self, TypeVar
 
-from clawdbot.asking import LONGEST_QUOTE, turn_text
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Message, Person, Quoted, State
 from clawdbot.engine.protocol import Role
+from clawdbot.questions.asking import LONGEST_QUOTE, turn_text
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from math import inf
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, State
 from clawdbot.clock import Clock
-from clawdbot.latency import Timing
+from clawdbot.latency.timing import Timing
 from clawdbot.store.access import AccessBook
 from clawdbot.store.choices import ChoiceBook
 from clawdbot.store.database import Database

@@ -13,12 +13,12 @@ from clawdbot.app import App, open_app, serve
 from clawdbot.attached import Attachment
 from clawdbot.chat import Conversation, Deleted, Event, Frame, Limits, Message, Person, Pressed, Quoted, Receive
 from clawdbot.clock import Clock
-from clawdbot.config import Allowed, AnswerSettings, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request, Role
 from clawdbot.engine.settings import EngineSettings
-from clawdbot.latency import Timing
+from clawdbot.latency.observed import Fact
+from clawdbot.latency.timing import Timing
 from clawdbot.menu import Suggest, nothing
-from clawdbot.observed import Fact
+from clawdbot.settings.config import Allowed, AnswerSettings, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script
 from clawdbot.testing.engines import ScriptedEngines

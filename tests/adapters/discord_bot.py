@@ -8,8 +8,8 @@ from pathlib import Path
 from clawdbot.app import App, open_app, serve
 from clawdbot.chat import Adapter
 from clawdbot.clock import Clock, SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.engine import Script, ScriptedEngine
 from clawdbot.testing.engines import ScriptedEngines

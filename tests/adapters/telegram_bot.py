@@ -9,8 +9,8 @@ from pydantic import SecretStr
 
 from clawdbot.app import App, open_app, serve
 from clawdbot.clock import SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.engine import Script, ScriptedEngine
 from clawdbot.testing.rig import echo
 from clawdbot.testing.telegram import SimTelegram

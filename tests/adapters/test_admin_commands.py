@@ -13,9 +13,9 @@ from clawdbot import words
 from clawdbot.app import open_app, serve
 from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
+from clawdbot.latency.observed import answers
 from clawdbot.menu import COMMANDS, Command
-from clawdbot.observed import answers
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.discord import Interaction, SimDiscord
 from clawdbot.testing.engine import ScriptedEngine
 from clawdbot.testing.rig import echo

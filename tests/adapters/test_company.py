@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from clawdbot import words
-from clawdbot.config import Allowed, Persona, SessionSettings
+from clawdbot.settings.config import Allowed, Persona, SessionSettings
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.rig import turns
 from clawdbot.testing.telegram import SimTelegram

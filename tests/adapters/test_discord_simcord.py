@@ -17,7 +17,7 @@ from clawdbot.app import open_app
 from clawdbot.bot import Bot
 from clawdbot.chat import Event, Message, Reply
 from clawdbot.clock import SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script, ScriptedEngine
 from clawdbot.testing.waiting import patience

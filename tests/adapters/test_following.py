@@ -12,14 +12,14 @@ from pydantic import SecretStr
 
 from clawdbot import words
 from clawdbot.app import App
-from clawdbot.config import SessionSettings
 from clawdbot.engine.protocol import Request
+from clawdbot.sessions.ticket import Ticket
+from clawdbot.settings.config import SessionSettings
 from clawdbot.testing.discord import Channel, Post, SimDiscord
 from clawdbot.testing.engine import Script, ScriptedEngine
 from clawdbot.testing.faults import Fault, Trouble
 from clawdbot.testing.rig import question
 from clawdbot.testing.telegram import Sent, Shown, SimTelegram
-from clawdbot.ticket import Ticket
 from clawdbot_discord.controls import REGENERATE, STOP
 from clawdbot_telegram import TelegramAdapter, TelegramSettings
 

@@ -15,10 +15,10 @@ from pydantic import SecretStr
 from clawdbot.app import supervise
 from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
-from clawdbot.config import AdapterTable, Settings
 from clawdbot.errors import Unauthorized
 from clawdbot.ops.logs import logged
 from clawdbot.ops.redaction import HIDDEN, Redactor, secrets_of
+from clawdbot.settings.config import AdapterTable, Settings
 from clawdbot.testing.contract import Ears
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.faults import Fault, Trouble

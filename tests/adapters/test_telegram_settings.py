@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from clawdbot.chat import Pace, Rate
 from clawdbot.errors import ConfigError
-from clawdbot.faults import validate
+from clawdbot.settings.faults import validate
 from clawdbot_telegram import TelegramSettings
 from clawdbot_telegram.render import Renderer
 

@@ -15,8 +15,8 @@ from clawdbot import words
 from clawdbot.app import open_app, serve
 from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.engine import INFO, Script, ScriptedEngine
 from clawdbot.testing.faults import Fault, Faults, Trouble

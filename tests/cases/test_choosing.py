@@ -7,7 +7,7 @@ import pytest
 
 from clawdbot import words
 from clawdbot.chat import Conversation, Person
-from clawdbot.config import AnswerSettings, Persona, Quota, SessionSettings
+from clawdbot.settings.config import AnswerSettings, Persona, Quota, SessionSettings
 from clawdbot.store import Decision
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, Rig, turns
 

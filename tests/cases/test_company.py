@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from clawdbot.chat import Person, Quoted, State
-from clawdbot.config import SessionSettings
+from clawdbot.settings.config import SessionSettings
 from clawdbot.testing.engine import Script
 from clawdbot.testing.rig import ADA, ADMIN, BOB, PlatformReply, Rig, question, silent, slow, turns
 

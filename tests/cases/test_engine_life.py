@@ -7,9 +7,9 @@ import pytest
 from clawdbot import words
 from clawdbot.abilities import Phase
 from clawdbot.chat import State
-from clawdbot.config import AnswerSettings
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.ops.readings import read
+from clawdbot.settings.config import AnswerSettings
 from clawdbot.testing.engine import Script
 from clawdbot.testing.rig import Rig, question, slow
 

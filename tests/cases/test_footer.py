@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from clawdbot.chat import Limits, State
-from clawdbot.config import AnswerSettings
+from clawdbot.settings.config import AnswerSettings
 from clawdbot.testing.engine import CHARACTERS, Script
 from clawdbot.testing.rig import Rig, slow, turns
 

@@ -10,11 +10,11 @@ from clawdbot import words
 from clawdbot.abilities import Phase
 from clawdbot.app import adopt
 from clawdbot.chat import Person, State
-from clawdbot.config import AnswerSettings, Persona, SessionSettings
 from clawdbot.engine.protocol import Request
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import EngineUnavailable
 from clawdbot.models import FIRST_PAUSE
+from clawdbot.settings.config import AnswerSettings, Persona, SessionSettings
 from clawdbot.testing.engine import CharacterTokenizer, Script
 from clawdbot.testing.engines import ScriptedEngines
 from clawdbot.testing.rig import ADA, ADMIN, Rig, question, silent, slow, turns

@@ -8,10 +8,10 @@ from pydantic import SecretStr
 from clawdbot import words
 from clawdbot.chat import State
 from clawdbot.clock import SystemClock
-from clawdbot.config import SessionSettings
 from clawdbot.delivery.live import LiveReply
 from clawdbot.delivery.pace import Budgets
 from clawdbot.errors import Limited
+from clawdbot.settings.config import SessionSettings
 from clawdbot.testing.contract import running
 from clawdbot.testing.engine import Script
 from clawdbot.testing.memory import NO_MISHAP, Mishap, limits

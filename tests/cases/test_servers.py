@@ -16,13 +16,13 @@ from clawdbot import words
 from clawdbot.app import open_app, serve
 from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine.host import OpenedEngine, OpenEngine
 from clawdbot.engine.protocol import Request
 from clawdbot.engine.remote.opening import Remote, open_remote
 from clawdbot.engine.remote.waits import Waits
 from clawdbot.engine.settings import EngineSettings
-from clawdbot.observed import unobserved
+from clawdbot.latency.observed import unobserved
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.engine import CharacterTokenizer, Script, ScriptedEngine, opened
 from clawdbot.testing.serving import Break, SimVllm

@@ -7,9 +7,9 @@ import pytest
 
 from clawdbot import words
 from clawdbot.chat import Person
-from clawdbot.config import Quota, SessionSettings
 from clawdbot.menu import COMMANDS
-from clawdbot.pairing import LIFE, MOST_TRIES_OF_ALL, MOST_TRIES_OF_ONE, new_code
+from clawdbot.people.pairing import LIFE, MOST_TRIES_OF_ALL, MOST_TRIES_OF_ONE, new_code
+from clawdbot.settings.config import Quota, SessionSettings
 from clawdbot.testing.rig import ADA, ADMIN, BOB, EVE, Rig, echo, silent, slow
 
 NewRig = Callable[..., Rig]

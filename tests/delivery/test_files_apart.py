@@ -8,7 +8,7 @@ import pytest
 from clawdbot.chat import File, Frame, Rate, State
 from clawdbot.delivery.live import LiveReply
 from clawdbot.errors import Unsure
-from clawdbot.observed import Call, Fact
+from clawdbot.latency.observed import Call, Fact
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.memory import NO_MISHAP, MemoryPost, MemoryReply, Mishap, limits
 

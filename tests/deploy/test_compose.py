@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from clawdbot.config import OpsSettings, SessionSettings
 from clawdbot.engine.vllm import SHUTDOWN
-from clawdbot.sessions import LAST_WORDS
+from clawdbot.sessions.sessions import LAST_WORDS
+from clawdbot.settings.config import OpsSettings, SessionSettings
 
 from .composed import ROOT, composed, needs_compose
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from clawdbot.config import SessionSettings
 from clawdbot.engine.vllm import SHUTDOWN
-from clawdbot.sessions import LAST_WORDS
+from clawdbot.sessions.sessions import LAST_WORDS
+from clawdbot.settings.config import SessionSettings
 
 UNIT = Path(__file__).parents[2] / "deploy" / "clawdbot.service"
 PROGRAM = "/srv/clawdbot/.venv/bin/clawdbot"

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from clawdbot.app import open_app, serve
 from clawdbot.chat import Adapter, Plugin
 from clawdbot.clock import SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.contract import CHECKS, Ability, Check, running
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.rig import echo

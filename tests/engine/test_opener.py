@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from clawdbot.clock import SystemClock
-from clawdbot.config import Settings
 from clawdbot.engine.opener import Openers, opener, prepare
 from clawdbot.engine.progress import silent
 from clawdbot.engine.remote.settings import RemoteSettings
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import EngineUnavailable
+from clawdbot.settings.config import Settings
 from clawdbot.testing.engine import CharacterTokenizer, Script, ScriptedEngine
 from clawdbot.testing.rig import echo
 from clawdbot.testing.serving import SimVllm

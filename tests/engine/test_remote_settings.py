@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from clawdbot.config import Settings, load
 from clawdbot.engine.remote.settings import KEY
 from clawdbot.errors import ConfigError
+from clawdbot.settings.config import Settings, load
 
 REMOTE = '[engine]\nkind = "remote"\n[engine.remote]\n'
 URL = "http://10.0.0.1:8000/v1"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clawdbot.config import Settings, load
 from clawdbot.errors import ConfigError
+from clawdbot.settings.config import Settings, load
 
 SECRET = "sk-nobody-may-see-this"
 ENGINE = '[engine]\nname = "small"\n'

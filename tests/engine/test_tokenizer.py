@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from clawdbot.asking import turn_text
 from clawdbot.chat import Conversation, Message, Person, Quoted
 from clawdbot.engine.protocol import Role
 from clawdbot.engine.tokenizer import ChatTokenizer
 from clawdbot.errors import EngineDead, EngineUnavailable
-from clawdbot.prompt import assemble
+from clawdbot.prompts.prompt import assemble
+from clawdbot.questions.asking import turn_text
 
 # They come with vLLM and take two seconds to import.
 pytestmark = pytest.mark.engine

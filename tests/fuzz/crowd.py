@@ -5,12 +5,12 @@ from random import Random
 from typing import Protocol
 
 from clawdbot import words
+from clawdbot.questions.wellformed import whole
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.discord.records import Channel, Post, User
 from clawdbot.testing.telegram import SimTelegram
 from clawdbot.testing.telegram.files import Sent
 from clawdbot.testing.telegram.world import Shown
-from clawdbot.wellformed import whole
 
 from . import people, texts
 

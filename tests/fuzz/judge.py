@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clawdbot.chat import Deleted, Edited, Message, Person, Pressed, State
-from clawdbot.commands import argument, called, number
-from clawdbot.rooms import Groups, settled
-from clawdbot.wellformed import wellformed
+from clawdbot.commands.commands import argument, called, number
+from clawdbot.people.rooms import Groups, settled
+from clawdbot.questions.wellformed import wellformed
 
 from .look import Look, Row
 from .moves import Delivery

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clawdbot.chat import Frame
-from clawdbot.quota import HOUR
+from clawdbot.people.quota import HOUR
 from clawdbot.testing.rig import MemoryPlatform
 
 OTHERS = {

@@ -13,9 +13,9 @@ import aiohttp
 
 from clawdbot.app import App, open_app, serve
 from clawdbot.clock import SystemClock
-from clawdbot.config import AnswerSettings, OpsSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request
 from clawdbot.ops.watch import Watch
+from clawdbot.settings.config import AnswerSettings, OpsSettings, Settings, StoreSettings
 from clawdbot.testing.engine import Script, ScriptedEngine, opened
 from clawdbot_web import WebAdapter, WebSettings
 

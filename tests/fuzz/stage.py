@@ -10,9 +10,9 @@ from pathlib import Path
 from clawdbot.app import App, open_app, serve
 from clawdbot.chat import Event
 from clawdbot.clock import Clock
-from clawdbot.config import Allowed, AnswerSettings, Persona, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Chunk, EngineInfo, Opening, Request, Role, Said, Usage
 from clawdbot.errors import PromptTooLong
+from clawdbot.settings.config import Allowed, AnswerSettings, Persona, Quota, SessionSettings, Settings, StoreSettings
 from clawdbot.testing.engine import INFO
 from clawdbot.testing.memory import MemoryReply
 from clawdbot.testing.rig import MemoryPlatform

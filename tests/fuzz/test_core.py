@@ -13,9 +13,9 @@ from random import seed as seed_all
 
 import pytest
 
-from clawdbot.config import Quota, SessionSettings
 from clawdbot.engine.protocol import Role
-from clawdbot.quota import HOUR
+from clawdbot.people.quota import HOUR
+from clawdbot.settings.config import Quota, SessionSettings
 from clawdbot.testing.virtual_time import VirtualLoop
 
 from . import texts

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from clawdbot.engine.protocol import Role, Said
-from clawdbot.wellformed import whole
+from clawdbot.questions.wellformed import whole
 
 from .texts import SHORT, hostile
 from .voices import TEMPLATES, voice

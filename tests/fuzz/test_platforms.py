@@ -13,8 +13,8 @@ import pytest
 from pydantic import SecretStr
 
 from clawdbot.chat import Rate
-from clawdbot.config import Allowed
 from clawdbot.engine.protocol import Request
+from clawdbot.settings.config import Allowed
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.discord.windows import Rates
 from clawdbot.testing.engine import Script

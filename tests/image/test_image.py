@@ -34,7 +34,7 @@ ECHO = """
 import asyncio
 from clawdbot.app import open_app, serve
 from clawdbot.clock import SystemClock
-from clawdbot.config import AnswerSettings, Settings
+from clawdbot.settings.config import AnswerSettings, Settings
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.rig import echo
 from clawdbot_console import ConsoleAdapter, ConsoleSettings

@@ -60,7 +60,7 @@ async def ask(rig: Rig, number: int) -> None:
         reply.inject("edit", Mishap(Limited(3.0)), Mishap(Unreachable("no network")))
     if number % 4 == 2:
         rig.platform.say("Let me in", EVE)
-        logging.getLogger("clawdbot.answering").error("an answer failed", exc_info=ValueError())
+        logging.getLogger("clawdbot.answers.answering").error("an answer failed", exc_info=ValueError())
     await rig.idle()
 
 

@@ -16,9 +16,9 @@ from pydantic import SecretStr
 from clawdbot.app import App, open_app, serve
 from clawdbot.chat import Adapter, Receive, Reply
 from clawdbot.clock import SystemClock
-from clawdbot.config import OpsSettings, Settings, StoreSettings
 from clawdbot.errors import AdapterError, ConfigError
 from clawdbot.ops.watch import Watch
+from clawdbot.settings.config import OpsSettings, Settings, StoreSettings
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.rig import echo
 

@@ -14,8 +14,8 @@ from typing import Literal
 import pytest
 
 from clawdbot.errors import StoreError
-from clawdbot.latency import Timing
-from clawdbot.observed import Failed
+from clawdbot.latency.observed import Failed
+from clawdbot.latency.timing import Timing
 from clawdbot.ops.answer_log import chain, log_answer
 from clawdbot.ops.logs import CHATTY, logged, set_level
 from clawdbot.ops.redaction import Redactor

@@ -7,13 +7,13 @@ from clawdbot.chat import Rate
 from clawdbot.delivery.pace import Room
 from clawdbot.engine.admission import Depth
 from clawdbot.errors import Limited
-from clawdbot.observed import Call, Received
+from clawdbot.latency.observed import Call, Received
 from clawdbot.ops.gauges import Gauges, Gpu
 from clawdbot.ops.look import KEPT, Look
 from clawdbot.ops.readings import ModelReading, Readings
 from clawdbot.testing.engine import INFO
 
-from ..answers import ANSWER
+from ..latency.answers import ANSWER
 
 READY = Readings(
     closing=False,

@@ -8,13 +8,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from clawdbot.abilities import Phase
 from clawdbot.engine.admission import Depth
 from clawdbot.errors import Gone, Limited
-from clawdbot.observed import Call, Failed, Received, Shown
+from clawdbot.latency.observed import Call, Failed, Received, Shown
 from clawdbot.ops.gauges import Gauges, Gpu
 from clawdbot.ops.metrics import Metrics
 from clawdbot.ops.readings import ModelReading, Readings
 from clawdbot.testing.engine import INFO
 
-from ..answers import ANSWER
+from ..latency.answers import ANSWER
 
 READY = Readings(
     closing=False,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from clawdbot.config import OpsSettings
 from clawdbot.ops import probe
 from clawdbot.ops.server import serving
+from clawdbot.settings.config import OpsSettings
 
 
 async def alive(request: web.Request) -> web.Response:

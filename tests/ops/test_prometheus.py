@@ -12,10 +12,10 @@ from pydantic import SecretStr
 
 from clawdbot.app import open_app
 from clawdbot.clock import SystemClock
-from clawdbot.config import OpsSettings, Settings, StoreSettings
 from clawdbot.ops.gauges import Gauges, Gpu
 from clawdbot.ops.metrics import Metrics
 from clawdbot.ops.watch import Watch
+from clawdbot.settings.config import OpsSettings, Settings, StoreSettings
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.rig import Rig, echo
 from clawdbot.testing.waiting import polled

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from clawdbot.config import AdapterTable, OpsSettings, Settings
 from clawdbot.engine.remote.settings import RemoteSettings
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.ops.redaction import HIDDEN, Redactor, secrets_of
+from clawdbot.settings.config import AdapterTable, OpsSettings, Settings
 
 TELEGRAM = "7234567890:AAFakeFakeFakeFakeFakeFakeFakeFake"
 DISCORD = "MTIzNDU2Nzg5MDEyMzQ1Njc4.G1abcd.abcdefghijklmnopqrstuvwxyz012"

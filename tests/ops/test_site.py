@@ -10,16 +10,16 @@ from typing import Any
 import aiohttp
 import pytest
 
-from clawdbot.config import OpsSettings
 from clawdbot.ops.door import Door
 from clawdbot.ops.guard import Guard
 from clawdbot.ops.look import Look
 from clawdbot.ops.server import guarded, serving
 from clawdbot.ops.site import EVERY, FILES, OPEN_PATHS, Site
+from clawdbot.settings.config import OpsSettings
 from clawdbot.testing.clock import ManualClock
 from clawdbot_web import WebAdapter, WebSettings
 
-from ..answers import ANSWER
+from ..latency.answers import ANSWER
 
 TOKEN = "a-token-of-the-owner"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import aiohttp
 
 from clawdbot.clock import SystemClock
-from clawdbot.config import OpsSettings
 from clawdbot.ops.watch import wanted
+from clawdbot.settings.config import OpsSettings
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import ScriptedEngine, opened
 from clawdbot.testing.rig import MemoryPlatform, echo

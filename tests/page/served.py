@@ -9,9 +9,9 @@ import pytest
 
 from clawdbot.app import open_app, serve
 from clawdbot.clock import SystemClock
-from clawdbot.config import AnswerSettings, OpsSettings, Settings, StoreSettings
 from clawdbot.engine.host import OpenEngine
 from clawdbot.ops.watch import Watch
+from clawdbot.settings.config import AnswerSettings, OpsSettings, Settings, StoreSettings
 from clawdbot.testing.browser import CHROMIUM, Tab
 from clawdbot_web import WebAdapter, WebSettings
 

@@ -9,8 +9,8 @@ import pytest
 from pydantic import SecretStr
 
 from clawdbot.clock import SystemClock
-from clawdbot.config import OpsSettings
 from clawdbot.engine.protocol import Request
+from clawdbot.settings.config import OpsSettings
 from clawdbot.testing.browser import Tab, browsing
 from clawdbot.testing.engine import Script, ScriptedEngine, opened
 from clawdbot.testing.rig import question

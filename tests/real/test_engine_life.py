@@ -16,10 +16,10 @@ from clawdbot.abilities import Phase
 from clawdbot.app import open_app, serve
 from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine import models
 from clawdbot.engine.vllm import VllmEngine, open_vllm
-from clawdbot.observed import unobserved
+from clawdbot.latency.observed import unobserved
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.telegram import SimTelegram
 from clawdbot_discord import DiscordAdapter, DiscordSettings

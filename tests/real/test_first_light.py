@@ -11,9 +11,9 @@ from pydantic import SecretStr
 from clawdbot.app import App, open_app, serve
 from clawdbot.chat import Adapter
 from clawdbot.clock import SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
-from clawdbot.latency import Timing, stages
-from clawdbot.observed import Observe, answers
+from clawdbot.latency.observed import Observe, answers
+from clawdbot.latency.timing import Timing, stages
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.discord import SimDiscord
 from clawdbot.testing.telegram import SimTelegram, Verdict
 from clawdbot_discord import DiscordAdapter, DiscordSettings

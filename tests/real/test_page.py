@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawdbot.config import OpsSettings
+from clawdbot.settings.config import OpsSettings
 from clawdbot.testing.browser import browsing
 
 from ..page.served import ask, needs_chromium, served

@@ -18,7 +18,7 @@ from clawdbot.engine.remote.opening import MANY
 from clawdbot.engine.remote.settings import RemoteSettings
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import PicturesRefused, PromptTooLong
-from clawdbot.prompt import Room, compose
+from clawdbot.prompts.prompt import Room, compose
 from clawdbot.testing.engine_contract import CHECKS, Check, its_tokens_spell_its_text
 from clawdbot.testing.served import Served, vllm_serve
 

@@ -14,15 +14,15 @@ from pydantic import SecretStr
 from clawdbot import words
 from clawdbot.app import open_app, serve
 from clawdbot.clock import SystemClock
-from clawdbot.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.engine import arguments, models
 from clawdbot.engine.host import OpenedEngine
 from clawdbot.engine.opener import opener
 from clawdbot.engine.remote.settings import RemoteSettings
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.engine.vllm import VllmEngine
-from clawdbot.latency import Timing
-from clawdbot.observed import answers
+from clawdbot.latency.observed import answers
+from clawdbot.latency.timing import Timing
+from clawdbot.settings.config import Allowed, AnswerSettings, Settings, StoreSettings
 from clawdbot.testing.engine_contract import CHECKS, Check
 from clawdbot.testing.served import Served, vllm_serve
 from clawdbot.testing.telegram import SimTelegram

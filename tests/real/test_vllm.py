@@ -7,9 +7,9 @@ import pytest
 from clawdbot.engine.protocol import Chunk, Request, Sampling
 from clawdbot.engine.vllm import VllmEngine
 from clawdbot.errors import PromptTooLong
+from clawdbot.prompts.style import Style
+from clawdbot.prompts.warming import read
 from clawdbot.store import Turn
-from clawdbot.style import Style
-from clawdbot.warming import read
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="session")]
 

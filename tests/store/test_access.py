@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from clawdbot.access import Ruling
 from clawdbot.chat import Conversation, Message, Person, State
-from clawdbot.latency import Timing
-from clawdbot.quota import DAY, HOUR, Used
+from clawdbot.latency.timing import Timing
+from clawdbot.people.access import Ruling
+from clawdbot.people.quota import DAY, HOUR, Used
 from clawdbot.store import Answer, Decision, Entry, Question, Store, open_store
 from clawdbot.store import access as statements
 from clawdbot.testing.clock import ManualClock

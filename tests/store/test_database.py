@@ -304,7 +304,7 @@ import asyncio, sqlite3, sys, time
 from pathlib import Path
 from clawdbot.chat import Conversation, Message, Person, State
 from clawdbot.clock import SystemClock
-from clawdbot.latency import Timing
+from clawdbot.latency.timing import Timing
 from clawdbot.store import Answer, Question, open_store
 
 class Stall:

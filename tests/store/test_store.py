@@ -13,7 +13,7 @@ import pytest
 
 from clawdbot.chat import Conversation, Message, Person, State
 from clawdbot.errors import StoreError
-from clawdbot.latency import Timing
+from clawdbot.latency.timing import Timing
 from clawdbot.store import Answer, Keeping, Question, Store, Turn, open_store
 from clawdbot.testing.clock import ManualClock
 

@@ -14,9 +14,9 @@ from clawdbot.bench.chaos.plan import Asked
 from clawdbot.bench.scenes import Address
 from clawdbot.bench.trace import asked
 from clawdbot.clock import SystemClock
-from clawdbot.config import AdapterTable, Allowed, AnswerSettings, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.host import OpenEngine
 from clawdbot.engine.protocol import Request
+from clawdbot.settings.config import AdapterTable, Allowed, AnswerSettings, SessionSettings, Settings, StoreSettings
 from clawdbot.testing.engine import Script, ScriptedEngine
 
 OPTIONS: Mapping[str, Mapping[str, object]] = {

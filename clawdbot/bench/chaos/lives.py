@@ -15,8 +15,8 @@ from clawdbot.bench.chaos.line import Line
 from clawdbot.bench.chaos.plan import Asked
 from clawdbot.bench.chaos.platform import Platform
 from clawdbot.bench.trace import asked
-from clawdbot.config import Allowed, AnswerSettings, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request
+from clawdbot.settings.config import Allowed, AnswerSettings, SessionSettings, Settings, StoreSettings
 from clawdbot.testing.engine import Script, ScriptedEngine, opened
 from clawdbot.testing.virtual_time import Player, VirtualClock, VirtualLoop
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from clawdbot.bench.chaos.judge import Shown
 from clawdbot.bench.scenes import SENDS, SHOWING, Address, Platform
-from clawdbot.config import Allowed
+from clawdbot.settings.config import Allowed
 from clawdbot.testing.discord import Post, SimDiscord
 from clawdbot.testing.faults import Faults, Plan, Trouble
 from clawdbot.testing.telegram import Shown as TelegramShown

@@ -22,9 +22,9 @@ from clawdbot.bench.measures import NOTHING, Figures, Written, measure
 from clawdbot.bench.scenes import Address, Platform, Tally
 from clawdbot.bench.trace import Trace, asked
 from clawdbot.clock import SystemClock
-from clawdbot.config import AdapterTable, Allowed, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.protocol import Request
-from clawdbot.latency import Summary, summary
+from clawdbot.latency.timing import Summary, summary
+from clawdbot.settings.config import AdapterTable, Allowed, SessionSettings, Settings, StoreSettings
 from clawdbot.testing.engine import Script, ScriptedEngine, opened
 
 

@@ -14,11 +14,11 @@ from clawdbot.bench.engine.subject import Subject, of_one_engine
 from clawdbot.bench.options import SeedOption
 from clawdbot.bench.output import milliseconds
 from clawdbot.clock import SystemClock
-from clawdbot.config import AnswerSettings
 from clawdbot.engine.protocol import EngineInfo
 from clawdbot.engine.vllm import VllmEngine
 from clawdbot.ops.kv_cache import share_in_use
-from clawdbot.prompt import Room, room
+from clawdbot.prompts.prompt import Room, room
+from clawdbot.settings.config import AnswerSettings
 
 
 @of_one_engine

@@ -16,7 +16,7 @@ from clawdbot.bench.engine.hearing import Heard, exactly, hear
 from clawdbot.clock import Clock
 from clawdbot.engine.admission import Admission
 from clawdbot.engine.protocol import Engine, EngineInfo, Request
-from clawdbot.latency import Summary, summary
+from clawdbot.latency.timing import Summary, summary
 
 Door = Callable[[str, int], AbstractAsyncContextManager[Callable[[], None]]]
 """Lets a user's prompt of so many tokens into the engine; the block gets what to call at the first token."""

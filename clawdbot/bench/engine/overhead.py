@@ -17,13 +17,13 @@ from clawdbot.app import App, open_app
 from clawdbot.bench.engine.hearing import Heard, hear
 from clawdbot.chat import Conversation, Event, Message, Plugin, Reply
 from clawdbot.clock import Clock
-from clawdbot.config import AnswerSettings, Settings, StoreSettings
 from clawdbot.delivery.markdown import showable
 from clawdbot.engine.host import OpenedEngine
 from clawdbot.engine.protocol import Request, Sampling
-from clawdbot.latency import Summary, Timing, summary
-from clawdbot.observed import answers
-from clawdbot.prompt import compose, room
+from clawdbot.latency.observed import answers
+from clawdbot.latency.timing import Summary, Timing, summary
+from clawdbot.prompts.prompt import compose, room
+from clawdbot.settings.config import AnswerSettings, Settings, StoreSettings
 
 ANSWERS = AnswerSettings(temperature=0.0, max_tokens=8)
 """Short and greedy: only the first word matters."""

@@ -19,14 +19,14 @@ from clawdbot.bench.engine.subject import ModelOption, ProfileOption, ShapeOptio
 from clawdbot.bench.options import JsonOption, SeedOption
 from clawdbot.bench.output import milliseconds
 from clawdbot.clock import SystemClock
-from clawdbot.config import SessionSettings
 from clawdbot.engine.admission import Admission
 from clawdbot.engine.admission import Policy as Rules
 from clawdbot.engine.arguments import Profile
 from clawdbot.engine.protocol import EngineInfo
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import ConfigError
-from clawdbot.latency import Summary
+from clawdbot.latency.timing import Summary
+from clawdbot.settings.config import SessionSettings
 
 PolicyOption = Annotated[str, typer.Option(help="Which ways to run the engine, with commas between them.")]
 

@@ -20,8 +20,8 @@ from clawdbot.engine.protocol import Engine, Request, Sampling
 from clawdbot.engine.remote.opening import Remote, open_remote
 from clawdbot.engine.remote.waits import Waits
 from clawdbot.engine.vllm import open_vllm
-from clawdbot.latency import Summary, summary
-from clawdbot.prompt import compose, room
+from clawdbot.latency.timing import Summary, summary
+from clawdbot.prompts.prompt import compose, room
 from clawdbot.testing.served import vllm_serve
 
 REST = 0.5

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from clawdbot.app import open_app, serve
 from clawdbot.bench.engine.stop_scene import MOMENTS, PEOPLE, Moment, Scene, Stopped, Watched
 from clawdbot.clock import Clock
-from clawdbot.config import Allowed, AnswerSettings, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.host import OpenedEngine
-from clawdbot.latency import Summary, summary
-from clawdbot.observed import unobserved
+from clawdbot.latency.observed import unobserved
+from clawdbot.latency.timing import Summary, summary
+from clawdbot.settings.config import Allowed, AnswerSettings, SessionSettings, Settings, StoreSettings
 from clawdbot.testing.rig import MemoryPlatform
 
 ANSWER = 400

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+from clawdbot.answers.notices import key_of
 from clawdbot.bench.measures import letters
 from clawdbot.chat import Conversation, Message, Person, Pressed, State
 from clawdbot.clock import Clock
 from clawdbot.engine.host import OpenedEngine
 from clawdbot.engine.protocol import Chunk, EngineInfo, Request, Tokenizer
-from clawdbot.notices import key_of
-from clawdbot.sessions import Sessions
+from clawdbot.sessions.sessions import Sessions
 from clawdbot.testing.memory import Seen
 from clawdbot.testing.rig import MemoryPlatform
 from clawdbot.words import STOPPED_MARK

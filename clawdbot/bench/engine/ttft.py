@@ -6,7 +6,7 @@ from clawdbot.bench.engine.arrivals import prompt
 from clawdbot.bench.engine.hearing import Heard, exactly, hear
 from clawdbot.clock import Clock
 from clawdbot.engine.protocol import Engine, Request
-from clawdbot.latency import Summary, summary
+from clawdbot.latency.timing import Summary, summary
 
 LENGTHS = (100, 500, 1000, 1500, 2000)
 """Tokens of the prompts."""

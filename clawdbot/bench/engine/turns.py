@@ -8,7 +8,7 @@ from statistics import median
 from clawdbot.bench.engine.hearing import Heard, exactly, hear
 from clawdbot.clock import Clock
 from clawdbot.engine.protocol import Engine, Request, Role
-from clawdbot.prompt import Prompt, Room, compose
+from clawdbot.prompts.prompt import Prompt, Room, compose
 from clawdbot.store import Turn
 
 TOPICS = ("the sea", "old maps", "bread", "the moon", "small gardens", "trains", "honey", "glass", "winter", "bridges")

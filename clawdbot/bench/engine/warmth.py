@@ -9,10 +9,10 @@ from clawdbot.bench.engine.hearing import Heard, exactly, hear
 from clawdbot.clock import Clock
 from clawdbot.engine.protocol import Engine, Request, Role
 from clawdbot.errors import EngineError
-from clawdbot.latency import Summary, summary
-from clawdbot.prompt import Room, compose
+from clawdbot.latency.timing import Summary, summary
+from clawdbot.prompts.prompt import Room, compose
+from clawdbot.prompts.warming import read
 from clawdbot.store import Turn
-from clawdbot.warming import read
 
 Way = Literal["kept", "cold", "warmed"]
 """What the cache has of the conversation when its next question comes: all of it, nothing, or what was read ahead."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clawdbot.bench.records import figure
 from clawdbot.bench.report.panels import Bars, Course, Panel, Series, Sheet, Unit
-from clawdbot.chart import FAINT, INK, PAPER, TEXT
+from clawdbot.latency.chart import FAINT, INK, PAPER, TEXT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,9 +21,9 @@ from clawdbot.bench.measures import Written, letters
 from clawdbot.bench.scale.crowd import NAME, Crowd, Screen, Square
 from clawdbot.bench.trace import answer_tokens, asked
 from clawdbot.clock import Clock, SystemClock
-from clawdbot.config import Allowed, SessionSettings, Settings, StoreSettings
 from clawdbot.engine.settled import Settled
-from clawdbot.latency import Summary, summary
+from clawdbot.latency.timing import Summary, summary
+from clawdbot.settings.config import Allowed, SessionSettings, Settings, StoreSettings
 from clawdbot.testing.engine import INFO, Script, ScriptedEngine, opened
 
 SCRIPTS = 64

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
-from clawdbot import config
 from clawdbot.bench import output, records
 from clawdbot.bench.engine.opening import started, this_machine
 from clawdbot.bench.engine.shapes import ShapeName
@@ -24,14 +23,15 @@ from clawdbot.bench.tune.candidates import GOALS, Goal, Verdict, candidates, jud
 from clawdbot.bench.tune.traffic import CPU, CUDA
 from clawdbot.bench.tune.tuner import Tuner
 from clawdbot.clock import SystemClock
-from clawdbot.config import Settings
 from clawdbot.engine.admission import Policy
 from clawdbot.engine.arguments import Profile
 from clawdbot.engine.progress import shown
 from clawdbot.engine.protocol import Engine
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import ConfigError
-from clawdbot.faults import SECRET
+from clawdbot.settings import config
+from clawdbot.settings.config import Settings
+from clawdbot.settings.faults import SECRET
 
 TUNED = {"max_num_batched_tokens", "long_prefill_token_threshold"}
 """The engine's arguments that are looked for."""

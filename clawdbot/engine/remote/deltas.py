@@ -6,7 +6,7 @@ from typing import Any
 
 from clawdbot.engine.protocol import Finish
 from clawdbot.engine.remote.faults import Fault
-from clawdbot.thoughts import OPENING, closing
+from clawdbot.prompts.thoughts import OPENING, closing
 
 
 @dataclass(frozen=True, slots=True)

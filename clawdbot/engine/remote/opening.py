@@ -17,7 +17,7 @@ from clawdbot.engine.remote.pool import Pool
 from clawdbot.engine.remote.server import Card, Server
 from clawdbot.engine.remote.waits import Waits
 from clawdbot.errors import EngineUnavailable
-from clawdbot.threads import run_apart
+from clawdbot.tasks.threads import run_apart
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, SecretStr
 
 from clawdbot.engine.remote.waits import Waits
 from clawdbot.errors import ConfigError
-from clawdbot.section import Count, Section
+from clawdbot.settings.section import Count, Section
 
 KEY = "CLAWDBOT_ENGINE_API_KEY"
 """The environment variable with the key that the servers of `[engine]` ask for."""

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from clawdbot.access import NOBODY
-from clawdbot.config import Settings
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.engine.several import table_of
 from clawdbot.engine.survey import package, survey
@@ -16,6 +14,8 @@ from clawdbot.ops.doctor.configuration import Configuration
 from clawdbot.ops.doctor.engines import of_engines, of_vllm
 from clawdbot.ops.doctor.finding import Check, check
 from clawdbot.ops.meter import read_nvml
+from clawdbot.people.access import NOBODY
+from clawdbot.settings.config import Settings
 from clawdbot.store import beside
 from clawdbot.store.beside import Facts
 

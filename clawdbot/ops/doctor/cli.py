@@ -12,9 +12,8 @@ import typer
 from clawdbot import plugins
 from clawdbot.bench import output
 from clawdbot.clock import SystemClock
-from clawdbot.config import Settings
 from clawdbot.engine.host import OpenEngine
-from clawdbot.latency import Timing, stages
+from clawdbot.latency.timing import Timing, stages
 from clawdbot.ops.doctor import configuration
 from clawdbot.ops.doctor.checks import checks_of
 from clawdbot.ops.doctor.configuration import Configuration
@@ -23,6 +22,7 @@ from clawdbot.ops.doctor.probe import ABOUT, probe
 from clawdbot.ops.logs import logged
 from clawdbot.ops.meter import read_nvml
 from clawdbot.ops.redaction import Redactor, secrets_of
+from clawdbot.settings.config import Settings
 from clawdbot.store import beside
 
 SURFACE = "console"

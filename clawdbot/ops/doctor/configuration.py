@@ -6,11 +6,12 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from clawdbot import config, plugins
+from clawdbot import plugins
 from clawdbot.chat import Plugin
-from clawdbot.config import Settings
 from clawdbot.errors import ConfigError
 from clawdbot.ops.doctor.finding import Finding, fail, ok, warn
+from clawdbot.settings import config
+from clawdbot.settings.config import Settings
 
 ABOUT = "configuration"
 

@@ -4,10 +4,10 @@ import stat
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from clawdbot.access import Ruling
-from clawdbot.config import Allowed, OpsSettings, Quota
 from clawdbot.ops.doctor.finding import Finding, fail, ok, warn
 from clawdbot.ops.guard import is_loopback
+from clawdbot.people.access import Ruling
+from clawdbot.settings.config import Allowed, OpsSettings, Quota
 
 PLACES = {"guilds": "whole server", "roles": "role", "chats": "whole group or channel"}
 """What lets in people who are not listed one by one, by the setting's name."""

@@ -8,12 +8,12 @@ from tempfile import TemporaryDirectory
 from clawdbot.app import open_app, serve
 from clawdbot.chat import Adapter
 from clawdbot.clock import Clock
-from clawdbot.config import AdapterTable, Settings, StoreSettings
 from clawdbot.engine.host import OpenEngine
 from clawdbot.errors import EngineUnavailable
-from clawdbot.latency import Timing, closing_line, stages
-from clawdbot.observed import answers
+from clawdbot.latency.observed import answers
+from clawdbot.latency.timing import Timing, closing_line, stages
 from clawdbot.ops.doctor.finding import Finding, fail, ok
+from clawdbot.settings.config import AdapterTable, Settings, StoreSettings
 
 ABOUT = "latency"
 QUESTION = "Say hello in one short sentence."

@@ -14,9 +14,9 @@ def test_only_what_nobody_foresaw_is_counted() -> None:
     handler = Unforeseen()
 
     for record in (
-        said("clawdbot.sessions", KeyError("a")),
-        said("clawdbot.answering", Unreachable("It is out of order.")),
-        said("clawdbot.answering", None),
+        said("clawdbot.sessions.sessions", KeyError("a")),
+        said("clawdbot.answers.answering", Unreachable("It is out of order.")),
+        said("clawdbot.answers.answering", None),
         said("discord.client", OSError("refused")),
     ):
         handler.handle(record)
@@ -34,6 +34,6 @@ def test_the_first_ones_are_shown() -> None:
 
     handler.setFormatter(Shown())
     for _ in range(SHOWN + 2):
-        handler.handle(said("clawdbot.sessions", KeyError("a")))
+        handler.handle(said("clawdbot.sessions.sessions", KeyError("a")))
 
     assert (len(shown), handler.count) == (SHOWN, SHOWN + 2)

@@ -10,7 +10,7 @@ from clawdbot.bench.engine.hearing import Heard
 from clawdbot.bench.engine.load import Outcome, guarded, measure, median, open_door, play
 from clawdbot.engine.admission import Admission, Policy
 from clawdbot.engine.protocol import Chunk, Request
-from clawdbot.latency import Summary, summary
+from clawdbot.latency.timing import Summary, summary
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import INFO, Script, ScriptedEngine
 

@@ -8,10 +8,10 @@ from clawdbot.app import open_app
 from clawdbot.bench.engine.hearing import Heard
 from clawdbot.bench.engine.overhead import ANSWERS, Console, compare, question, readable
 from clawdbot.clock import SystemClock
-from clawdbot.config import Settings, StoreSettings
 from clawdbot.engine.protocol import Chunk
-from clawdbot.latency import Timing
-from clawdbot.observed import answers
+from clawdbot.latency.observed import answers
+from clawdbot.latency.timing import Timing
+from clawdbot.settings.config import Settings, StoreSettings
 from clawdbot.testing.engine import Script, ScriptedEngine, opened
 
 

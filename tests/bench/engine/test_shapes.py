@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from clawdbot.bench.engine.shapes import SHAPES, ShapeName, write
-from clawdbot.prompt import assemble
+from clawdbot.prompts.prompt import assemble
 
 
 @pytest.mark.parametrize(

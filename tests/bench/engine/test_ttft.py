@@ -2,7 +2,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from clawdbot.bench.engine.ttft import measure, rows
-from clawdbot.latency import summary
+from clawdbot.latency.timing import summary
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script, ScriptedEngine
 

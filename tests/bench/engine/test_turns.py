@@ -6,7 +6,7 @@ import pytest
 
 from clawdbot.bench.engine.turns import Row, cached_share, converse, slowing
 from clawdbot.engine.protocol import Request
-from clawdbot.prompt import Room
+from clawdbot.prompts.prompt import Room
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script, ScriptedEngine
 

@@ -7,7 +7,7 @@ import pytest
 from clawdbot.bench.engine.warmth import TRIES, Talk, Warmth, history_of, measure
 from clawdbot.clock import SystemClock
 from clawdbot.errors import EngineError
-from clawdbot.prompt import Room
+from clawdbot.prompts.prompt import Room
 from clawdbot.testing.clock import ManualClock
 from clawdbot.testing.engine import Script, ScriptedEngine
 

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from clawdbot import config
 from clawdbot.bench.records import Candidate, Measurement
 from clawdbot.bench.tune.candidates import GOALS, candidates, judge, recommend, toml
 from clawdbot.engine.arguments import CHUNKS_CPU, CHUNKS_CUDA, Profile
+from clawdbot.settings import config
 
 BALANCED = GOALS["balanced"]
 

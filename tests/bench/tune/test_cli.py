@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from clawdbot import config
 from clawdbot.bench import output, records
 from clawdbot.bench.engine.arrivals import Streams
 from clawdbot.bench.engine.policies import Machine
@@ -25,6 +24,7 @@ from clawdbot.engine.arguments import Profile
 from clawdbot.engine.protocol import Request
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import ConfigError
+from clawdbot.settings import config
 from clawdbot.testing.engine import INFO, Script, ScriptedEngine
 
 RECORDED = Path(__file__).parent / "recorded" / "tune-cpu.json"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from clawdbot.access import Ruling
 from clawdbot.errors import StoreError
 from clawdbot.ops.doctor.database import COMFORTABLE, LEAST, database, disk, in_use
 from clawdbot.ops.doctor.finding import Level
+from clawdbot.people.access import Ruling
 from clawdbot.store import beside
 from clawdbot.store.database import STEPS, open_database
 

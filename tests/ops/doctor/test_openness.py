@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from clawdbot.access import Ruling
-from clawdbot.config import Allowed, OpsSettings, Quota
 from clawdbot.ops.doctor.finding import Level
 from clawdbot.ops.doctor.openness import access, address, codes, files, quota
+from clawdbot.people.access import Ruling
+from clawdbot.settings.config import Allowed, OpsSettings, Quota
 
 
 def test_a_bot_that_nobody_may_talk_to_is_told() -> None:
