@@ -76,14 +76,16 @@ class GenerationFailed(EngineError):
 class PromptTooLong(EngineError):
     """A question that does not fit the model's context; ``tokens`` and ``limit`` are counts of tokens.
 
-    ``files``: name and tokens of each that came with it.
+    ``files``: name and tokens of each that came with it. ``least``: there are ``tokens`` or more, nobody counted on.
     """
 
-    def __init__(self, tokens: int, limit: int, files: Sequence[tuple[str, int]] = ()) -> None:
+    def __init__(self, tokens: int, limit: int, files: Sequence[tuple[str, int]] = (), *, least: bool = False) -> None:
         self.tokens = tokens
         self.limit = limit
+        self.least = least
         self.files = tuple(files)
-        super().__init__(f"The question has {tokens:,} tokens; there is room for {limit:,}.")
+        size = f"at least {tokens:,}" if least else f"{tokens:,}"
+        super().__init__(f"The question has {size} tokens; there is room for {limit:,}.")
 
 
 class PicturesRefused(EngineError):

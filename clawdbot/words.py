@@ -26,6 +26,7 @@ FULL = "Too many questions are waiting ({waiting:,}). Please ask again in a minu
 QUEUE_FULL = "{waiting} questions of this conversation are waiting already. Please ask again when they are answered."
 SHARE = "{waiting} of your questions are being answered or wait already. Please ask again when some are answered."
 TOO_LONG = "That is too long for me: it has {size:,} {unit} and I can read {limit:,}. Please send a shorter part of it."
+TOO_LONG_AT_LEAST = TOO_LONG.replace("it has", "it has at least")
 FILES_TOO_LONG = "That is too long for me. {files}; {limit:,} tokens fit. Please send a shorter part of it."
 """``files`` are names with their sizes: "notes.txt: 12,345 tokens; log.txt: 700 tokens"."""
 READABLE = "text and files of text"

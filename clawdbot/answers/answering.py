@@ -268,7 +268,8 @@ def _sentence(error: PromptTooLong | PicturesRefused | Unreadable | EngineDown, 
 
 def _too_long(error: PromptTooLong) -> str:
     if not error.files:
-        return words.TOO_LONG.format(size=error.tokens, unit="tokens", limit=error.limit)
+        sentence = words.TOO_LONG_AT_LEAST if error.least else words.TOO_LONG
+        return sentence.format(size=error.tokens, unit="tokens", limit=error.limit)
     files = "; ".join(f"{name}: {tokens:,} tokens" for name, tokens in error.files)
     return words.FILES_TOO_LONG.format(files=files, limit=error.limit)
 

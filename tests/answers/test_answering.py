@@ -10,7 +10,7 @@ from clawdbot import words
 from clawdbot.answers.notices import key_of
 from clawdbot.chat import Conversation, Message, State
 from clawdbot.engine.protocol import Request
-from clawdbot.errors import EngineDead, Gone, Limited
+from clawdbot.errors import EngineDead, Gone, Limited, PromptTooLong
 from clawdbot.latency.timing import stages
 from clawdbot.settings.config import AnswerSettings, SessionSettings
 from clawdbot.testing.engine import CHARACTERS, TEXTLESS, CharacterTokenizer, Script
@@ -443,6 +443,20 @@ async def test_too_long_for_the_context_is_refused_with_the_numbers(rig: NewRig)
     # 8,192 of context, less 1,192 for the answer, less 5 of the template.
     assert answer.screen.texts == [words.TOO_LONG.format(size=7000, unit="tokens", limit=6995)]
     assert turns(bot.requests[0].prompt)[0] == ("user", "Hello")
+
+
+async def test_a_size_that_nobody_counted_to_the_end_is_told_as_the_least(rig: NewRig) -> None:
+    """A server gives up tokenizing what cannot fit in any case."""
+
+    def refuse(request: Request) -> Script:
+        raise PromptTooLong(257, 255, least=True)
+
+    bot = rig(refuse)
+    async with bot.running():
+        answer = bot.platform.say("Hello")
+        await bot.idle()
+
+    assert "it has at least 257 tokens and I can read 255." in answer.screen.texts[0]
 
 
 async def test_too_long_a_question_does_not_wait_to_be_told_so(rig: NewRig) -> None:

@@ -190,16 +190,35 @@ async def test_what_does_not_fit_is_refused_with_numbers() -> None:
 @pytest.mark.parametrize(
     ("reason", "numbers"),
     [
-        ("The decoder prompt (length 9000) is longer than the maximum model length of 8192. Make sure", (9000, 8191)),
-        ("Input length (300) exceeds model's maximum context length (256).", (300, 255)),
+        (
+            "The decoder prompt (length 9000) is longer than the maximum model length of 8192. Make sure",
+            (9000, 8191, False),
+        ),
+        (
+            "The decoder prompt (length 8192) plus the number of requested output tokens (at least 1) is longer than "
+            "the maximum model length of 8192. Make sure",
+            (8192, 8191, False),
+        ),
+        ("Input length (300) exceeds model's maximum context length (256).", (300, 255, False)),
+        (
+            "This model's maximum context length is 256 tokens. However, your prompt contains 300 input tokens, "
+            "which exceeds this limit even without any output tokens.",
+            (300, 255, False),
+        ),
         (
             "This model's maximum context length is 256 tokens. However, your prompt contains at least 257 input "
             "tokens, which exceeds this limit even without any output tokens.",
-            (257, 255),
+            (257, 255, True),
+        ),
+        (
+            "This model's maximum context length is 256 tokens. However, your prompt contains 25700 characters (more "
+            "than 25600 characters, which is the upper bound for 256 input tokens). Please reduce the length",
+            (257, 255, True),
         ),
     ],
 )
-def test_the_ways_in_which_vllm_says_that_it_is_too_long(reason: str, numbers: tuple[int, int]) -> None:
+def test_the_ways_in_which_vllm_says_that_it_is_too_long(reason: str, numbers: tuple[int, int, bool]) -> None:
+    """A size that it did not count to its end is the least that it can be; characters are no tokens."""
     found: Any = refusal(f"400: {reason}")
 
-    assert (found.tokens, found.limit) == numbers
+    assert (found.tokens, found.limit, found.least) == numbers
