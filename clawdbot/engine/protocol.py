@@ -117,6 +117,12 @@ class Opening:
     text: str = ""
     """The tag of a thought, as `clawdbot.prompts.thoughts` knows it; "" for most models."""
     tokens: Sequence[int] = ()
+    closed_by: int | None = None
+    """The token that closes that thought, where it is a single one."""
+
+
+UNOPENED = Opening()
+"""Of models that write the whole answer."""
 
 
 class Tokenizer(Protocol):

@@ -11,9 +11,9 @@ from jinja2 import TemplateError
 
 from clawdbot.engine.disarming import Disarming, steering
 from clawdbot.engine.fingerprint import fingerprint
-from clawdbot.engine.protocol import Opening, Role, Said
+from clawdbot.engine.protocol import UNOPENED, Opening, Role, Said
 from clawdbot.errors import EngineDead, EngineUnavailable
-from clawdbot.prompts.thoughts import TAGS, opened_at_end
+from clawdbot.prompts.thoughts import TAGS, mark, opened_at_end
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -50,7 +50,7 @@ class ChatTokenizer:
         self._knows_system = self._renders_system()
         self._shows_images = self._renders_images()
         tag = opened_at_end(self._texts(["user"])[-1])
-        self._opening = Opening(tag, tuple(self._ids(tag))) if tag else Opening()
+        self._opening = self._opens(tag) if tag else UNOPENED
 
     @property
     def fingerprint(self) -> str:
@@ -160,6 +160,10 @@ class ChatTokenizer:
         if text not in self._ids_of_piece:
             self._ids_of_piece[text] = self._tokenizer.encode(text, add_special_tokens=False)
         return self._ids_of_piece[text]
+
+    def _opens(self, tag: str) -> Opening:
+        closing = self._ids(mark(tag))
+        return Opening(tag, tuple(self._ids(tag)), closing[0] if len(closing) == 1 else None)
 
     def _renders_images(self) -> bool:
         try:

@@ -16,6 +16,11 @@ def opened_at_end(text: str) -> str:
     return found[0] if found else ""
 
 
+def mark(tag: str) -> str:
+    """The mark that closes the thought that ``tag`` opens."""
+    return f"</{tag.strip()[1:]}"
+
+
 def closing(tag: str) -> str:
-    """What closes the thought that ``tag`` opens, on a line of its own."""
-    return f"\n</{tag.strip()[1:]}\n\n"
+    """The same on a line of its own."""
+    return f"\n{mark(tag)}\n\n"

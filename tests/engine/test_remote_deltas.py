@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
+from clawdbot.engine.protocol import UNOPENED, Opening
 from clawdbot.engine.remote.deltas import Delta, Reader, Spent
 from clawdbot.engine.remote.faults import Fault
+
+THINKING = Opening("<think>\n", (5, 6), closed_by=9)
+"""How some templates begin an answer."""
 
 
 def said(finish: str | None = None, **delta: str) -> dict[str, Any]:
@@ -56,16 +60,30 @@ def test_a_thought_that_the_template_opened_is_only_closed() -> None:
     """By the mark that fits; the opening is the answer's already."""
     events = said(reasoning="It is a bird."), said(content="A heron.")
 
-    assert text_of(Reader("<reasoning>\n"), *events) == "It is a bird.\n</reasoning>\n\nA heron."
+    assert text_of(Reader(Opening("<reasoning>\n")), *events) == "It is a bird.\n</reasoning>\n\nA heron."
 
 
 def test_a_thought_with_nothing_in_it_is_closed_too() -> None:
     """The model closes at once what the template opened, and its mark is all that the server takes away."""
-    assert text_of(Reader("<think>\n"), said(), said(content="A heron.")) == "\n</think>\n\nA heron."
+    assert text_of(Reader(THINKING), said(), said(content="A heron.")) == "\n</think>\n\nA heron."
 
 
-@pytest.mark.parametrize("opening", ["", "<think>\n"])
-def test_a_server_that_takes_nothing_apart_is_believed(opening: str) -> None:
+@pytest.mark.parametrize("thought", [{}, {"reasoning": ""}, {"reasoning": None}], ids=["unsaid", "empty", "null"])
+def test_one_that_closes_together_with_the_first_words_is_closed_too(thought: dict[str, str]) -> None:
+    """A busy server sends several tokens in one event; only the tokens tell that the mark was among them."""
+    choice = {"index": 0, "delta": thought | {"content": "A "}, "finish_reason": None, "token_ids": [9, 7]}
+
+    assert text_of(Reader(THINKING), {"choices": [choice]}, said(content="heron.")) == "\n</think>\n\nA heron."
+
+
+def test_the_closing_mark_in_the_text_of_an_event_is_not_doubled() -> None:
+    choice = {"index": 0, "delta": {"content": "so.</think>A "}, "finish_reason": None, "token_ids": [7, 9, 7]}
+
+    assert text_of(Reader(THINKING), {"choices": [choice]}, said(content="heron.")) == "so.</think>A heron."
+
+
+@pytest.mark.parametrize("opening", [UNOPENED, THINKING])
+def test_a_server_that_takes_nothing_apart_is_believed(opening: Opening) -> None:
     """Its text has the marks already; half a character is no mark."""
     first = {"choices": [{"delta": {"role": "assistant", "content": ""}}]}
     events = first, said(content="It is"), said(content=""), said(content="\n</think>\n\n"), said(content="A heron.")

@@ -188,6 +188,18 @@ async def test_a_thought_that_the_template_opens_is_part_of_the_answer(template:
     )
 
 
+@pytest.mark.parametrize("has_mark", [True, False])
+async def test_the_token_that_closes_the_templates_thought_is_known(has_mark: bool) -> None:
+    """Where there is one: a server that takes the mark's text away sends the token all the same."""
+    model = made(THINKING)
+    if has_mark:
+        model.add_tokens(["<think>", "</think>"])
+    chat = ChatTokenizer(model)
+    chat.close()
+
+    assert chat.opening.closed_by == (model.convert_tokens_to_ids("</think>") if has_mark else None)
+
+
 async def test_a_template_with_a_first_token_has_it_once() -> None:
     """The tokenizer adds it to everything by itself; two of them make answers worse."""
     text = await prompt(WITH_BOS, ("user", "Hi"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL.Image import Image
 
-from clawdbot.engine.protocol import Request, Said, Sampling
+from clawdbot.engine.protocol import UNOPENED, Opening, Request, Said, Sampling
 
 QUALITY = 95
 """Of JPEG, with colours as fine as brightness: small print stays legible, in 20 ms where PNG takes 50 to 400."""
@@ -24,8 +24,8 @@ class Call:
     conversation: str = ""
     chat: bool = False
     """Whether it goes to ``/chat/completions``; otherwise to ``/completions``."""
-    opening: str = ""
-    """The text of the `Opening` that the server's template begins the answer with, where it is a chat."""
+    opening: Opening = UNOPENED
+    """What the server's template begins the answer with, where it is a chat."""
 
 
 def written(model: str, request: Request, most: int) -> Call:
@@ -34,7 +34,7 @@ def written(model: str, request: Request, most: int) -> Call:
     return Call(_bytes(content), request.conversation)
 
 
-def shown(model: str, request: Request, turns: Sequence[Said], most: int, opening: str = "") -> Call:
+def shown(model: str, request: Request, turns: Sequence[Said], most: int, opening: Opening = UNOPENED) -> Call:
     """Asks with the request's pictures: they belong to the last question of ``turns``, before its text.
 
     The server makes the prompt, since it alone knows how many tokens a picture has. Takes tens of milliseconds a
@@ -52,7 +52,7 @@ def shown(model: str, request: Request, turns: Sequence[Said], most: int, openin
         "continue_final_message": begun,
         **_choosing(model, request.sampling, most),
     }
-    return Call(_bytes(content), request.conversation, chat=True, opening="" if begun else opening)
+    return Call(_bytes(content), request.conversation, chat=True, opening=UNOPENED if begun else opening)
 
 
 def data_url(picture: Image) -> str:

@@ -1,12 +1,12 @@
 """What a server's stream says, one event after the other, in the bot's own terms."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clawdbot.engine.protocol import Finish
+from clawdbot.engine.protocol import UNOPENED, Finish, Opening
 from clawdbot.engine.remote.faults import Fault
-from clawdbot.prompts.thoughts import OPENING, closing
+from clawdbot.prompts.thoughts import OPENING, closing, mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,10 @@ class Reader:
     their marks. These come back here, so that a thought is hidden as it is everywhere else.
     """
 
-    def __init__(self, opening: str = "") -> None:
-        """``opening``: the tag with which a chat's template opens a thought for every answer; "" for most."""
-        self._opening = opening
+    def __init__(self, opening: Opening = UNOPENED) -> None:
+        """``opening``: how a chat's template opens a thought for every answer, if it does."""
+        self._opening = opening.text
+        self._closed_by = opening.closed_by
         self._closing = ""
         """What is missing behind the thought that comes just now."""
 
@@ -54,7 +55,7 @@ class Reader:
 
     def _delta(self, choice: Mapping[str, Any]) -> Delta:
         ids, reason = choice.get("token_ids"), choice.get("finish_reason")
-        text = self._of_chat(choice["delta"]) if "delta" in choice else choice["text"]
+        text = self._of_chat(choice["delta"], ids or ()) if "delta" in choice else choice["text"]
         if ids is None and not text and reason is None:
             return Delta()  # a chat's first event says who speaks, before there is any token
         if ids is None:
@@ -63,18 +64,26 @@ class Reader:
             raise Fault(f"it gave the answer up ({reason})")
         return Delta(text, tuple(ids), reason)
 
-    def _of_chat(self, delta: Mapping[str, Any]) -> str:
+    def _of_chat(self, delta: Mapping[str, Any], ids: Sequence[int]) -> str:
         said: str = delta.get("content") or ""
         text: str = delta.get("reasoning") or delta.get("reasoning_content") or ""
-        # A token without either is a mark that the server took away: of a thought with nothing in it that is all.
-        taken = self._opening and delta.get("content") is None and "role" not in delta
-        if (text or taken) and not self._closing:
+        if (text or self._took_a_mark(delta, ids)) and not self._closing:
             self._closing = closing(self._opening or OPENING)
             text = text if self._opening else OPENING + text
             self._opening = ""
         if said and self._closing:
             text, self._closing = text + self._closing, ""
         return text + said
+
+    def _took_a_mark(self, delta: Mapping[str, Any], ids: Sequence[int]) -> bool:
+        """Whether this is the end of a thought with nothing in it: its mark is all that the server takes away then.
+
+        The first words may come with it. A server that takes nothing apart writes the mark, too.
+        """
+        if not self._opening or "role" in delta:
+            return False
+        said = delta.get("content")
+        return said is None or (self._closed_by in ids and mark(self._opening) not in said)
 
 
 def _last(event: Mapping[str, Any]) -> Delta:

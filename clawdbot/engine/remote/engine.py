@@ -95,7 +95,7 @@ class RemoteEngine:
         if not request.images:
             return calls.written(self._model, request, most)
         turns = await self._tokenizer.disarmed(request.turns)
-        return await asyncio.to_thread(calls.shown, self._model, request, turns, most, self._tokenizer.opening.text)
+        return await asyncio.to_thread(calls.shown, self._model, request, turns, most, self._tokenizer.opening)
 
     async def died(self) -> None:
         """Return when no server is left."""
