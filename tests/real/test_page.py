@@ -43,6 +43,6 @@ async def test_the_metrics_of_the_real_engine_come_along(tmp_path: Path, overhea
         await tab.until("document.querySelectorAll('#chain rect').length > 0")
         metrics = await tab.evaluate("fetch('/metrics').then((answer) => answer.text())")
 
-    assert 'clawdbot_answers_total{platform="web",state="final"} 1.0' in metrics
+    assert 'clawdbot_answers_total{model="demo",platform="web",state="final"} 1.0' in metrics
     assert "vllm:inter_token_latency_seconds_bucket" in metrics
     assert "vllm:prefix_cache_queries_total" in metrics
