@@ -40,7 +40,10 @@ class Openers:
         self._clock = clock
         self._settled = Settled()
         self._starting = asyncio.Lock()
-        """Held by a local engine that starts: vLLM measures the memory that is free then, and takes its share."""
+        """Held by a local engine that starts: vLLM measures the memory that is free then, and takes its share.
+
+        By one that wakes, too: it takes back what it gave away, and nobody may measure that meanwhile.
+        """
         self._library = threading.Lock()
         """Held by a thread that imports the models' libraries or loads by them: a second one finds transformers half
         imported, without what it looks for."""

@@ -151,6 +151,23 @@ async def test_the_second_server_is_tried_when_the_first_fails(caplog: pytest.Lo
     assert f"{first.url}: whether it takes pictures does not show" in caplog.text
 
 
+@pytest.mark.parametrize("sees", [2, 0])
+async def test_where_no_try_shows_it_the_first_question_does(sees: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Servers that are ill for a moment while the engine opens would have no pictures until it is opened again."""
+    async with two(sees=sees) as (first, second):
+        for sim in (first, second):
+            sim.faults.add("chat", Fault(Trouble.ERROR))
+        async with remote(first, second) as engine:
+            if sees:
+                assert await text_of(engine, asking(RED)) == "A heron."
+            else:
+                with pytest.raises(PicturesRefused):
+                    await exhaust(engine, asking(RED))
+            assert engine.info.images == MANY
+
+    assert f"{second.url}: whether it takes pictures does not show" in caplog.text
+
+
 async def test_what_is_set_is_not_asked() -> None:
     async with SimVllm(said, sees=2) as sim, remote(sim, images=1) as engine:
         assert engine.info.images == 1

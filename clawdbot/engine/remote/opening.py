@@ -133,7 +133,10 @@ async def _try(server: Server, model: str) -> Card | Fault:
 
 
 async def _images(servers: Sequence[Server], model: str) -> int:
-    """How many pictures a prompt may have, by the first server that lets itself be tried; all have the same model."""
+    """How many pictures a prompt may have, by the first server that lets itself be tried; all have the same model.
+
+    Where it does not show now, each question that has some is a try: they take it, or refuse it with the reason.
+    """
     for server in servers:
         try:
             sees = await server.sees(model)
@@ -142,7 +145,7 @@ async def _images(servers: Sequence[Server], model: str) -> int:
         else:
             log.info("%s: it takes %s", server.url, "pictures" if sees else "no pictures")
             return MANY if sees else 0
-    return 0
+    return MANY
 
 
 async def _info(servers: Sequence[Server], cards: Sequence[Card], remote: Remote, images: int) -> EngineInfo:
