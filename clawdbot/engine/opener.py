@@ -39,11 +39,9 @@ class Openers:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._settled = Settled()
-        self._starting = asyncio.Lock()
-        """Held by a local engine that starts: vLLM measures the memory that is free then, and takes its share.
-
-        By one that wakes, too: it takes back what it gave away, and nobody may measure that meanwhile.
-        """
+        self._memory = asyncio.Lock()
+        """Held by a local engine that starts: vLLM measures the memory that is free then, and takes its share. By one
+        that falls asleep or wakes, too: what is measured meanwhile would be wrong."""
         self._library = threading.Lock()
         """Held by a thread that imports the models' libraries or loads by them: a second one finds transformers half
         imported, without what it looks for."""
@@ -62,7 +60,7 @@ class Openers:
                 if settings.kind == "remote":
                     engine = await self._open(settings, at, stack)
                 else:
-                    async with self._starting:
+                    async with self._memory:
                         engine = await self._open(settings, at, stack)
                 yield engine
 
@@ -82,7 +80,14 @@ class Openers:
         model = await run_apart(lambda: models.resolve(settings.model, Lines(sys.stderr)))
         sleeps = settings.sleep_after > 0
         opening = open_vllm(
-            model, settings.device, settings.args, settings.profile, sleeps=sleeps, at=at, library=self._library
+            model,
+            settings.device,
+            settings.args,
+            settings.profile,
+            sleeps=sleeps,
+            at=at,
+            library=self._library,
+            memory=self._memory,
         )
         return await stack.enter_async_context(opening)
 

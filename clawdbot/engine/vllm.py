@@ -10,7 +10,14 @@ import logging
 import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    aclosing,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from typing import Any
 
 from clawdbot.engine import arguments, pretrained, unavailable
@@ -38,10 +45,18 @@ _ENVIRONMENT_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1"}  # GiB
 class VllmEngine:
     """An `Engine` in vLLM; made by `open_vllm`."""
 
-    def __init__(self, llm: Any, tokenizer: ChatTokenizer, info: EngineInfo) -> None:
+    def __init__(
+        self,
+        llm: Any,
+        tokenizer: ChatTokenizer,
+        info: EngineInfo,
+        memory: AbstractAsyncContextManager[object] | None = None,
+    ) -> None:
+        """``memory``: what is entered for the time in which it gives memory back or takes it again."""
         self._llm = llm
         self._tokenizer = tokenizer
         self._info = info
+        self._memory = memory or nullcontext()
 
     def close(self) -> None:
         """End the engine's processes; takes up to some seconds."""
@@ -111,13 +126,15 @@ class VllmEngine:
 
     async def sleep(self) -> None:
         """Move the weights to the machine's own memory and give up the KV cache, with all that it keeps of prompts."""
-        with _deaths():
-            await self._llm.sleep(level=1)
+        async with self._memory:
+            with _deaths():
+                await self._llm.sleep(level=1)
 
     async def wake(self) -> None:
         """Take the GPU's memory again. Raises whatever vLLM does when others have taken it meanwhile."""
-        with _deaths():
-            await self._llm.wake_up()
+        async with self._memory:
+            with _deaths():
+                await self._llm.wake_up()
 
     async def died(self) -> None:
         """Return when the engine core is gone and the engine has to be opened again."""
@@ -145,11 +162,13 @@ async def open_vllm(
     sleeps: bool = False,
     at: str = "engine",
     library: AbstractContextManager[object] | None = None,
+    memory: AbstractAsyncContextManager[object] | None = None,
 ) -> AsyncIterator[VllmEngine]:
     """Start vLLM with ``model`` (a folder or a hub name) and further ``AsyncEngineArgs`` fields.
 
     ``sleeps``: be able to sleep, where that is possible. ``at``: the table of the settings that all this is from.
-    ``library``: what a thread enters for the time in which it imports, or loads a tokenizer.
+    ``library``: what a thread enters for the time in which it imports, or loads a tokenizer. ``memory``: what the
+    engine enters for the time in which it falls asleep or wakes; whoever opens another one holds it likewise.
 
     Raises `EngineUnavailable` with a remedy, or `ConfigError` for arguments that this vLLM does not know.
     """
@@ -159,7 +178,7 @@ async def open_vllm(
     library = library or nullcontext()
     await run_apart(lambda: _alone(library))
     engine = await run_apart(
-        lambda: _start(model, device, args, profile, sleeps=sleeps, at=at, library=library),
+        lambda: _start(model, device, args, profile, sleeps=sleeps, at=at, library=library, memory=memory),
         unwanted=lambda late: late.close(),
     )
     try:
@@ -216,6 +235,7 @@ def _start(
     sleeps: bool,
     at: str,
     library: AbstractContextManager[object],
+    memory: AbstractAsyncContextManager[object] | None,
 ) -> VllmEngine:
     """Start everything; takes seconds to minutes."""
     from vllm import __version__
@@ -241,9 +261,8 @@ def _start(
         raise unavailable.why(error, model, on_cpu, at) from error
     finally:
         adopt()
-    return VllmEngine(
-        llm, tokenizer, _info_of(llm, model, f"vLLM {__version__}", current_platform, _images(llm, tokenizer))
-    )
+    info = _info_of(llm, model, f"vLLM {__version__}", current_platform, _images(llm, tokenizer))
+    return VllmEngine(llm, tokenizer, info, memory)
 
 
 def surveyed() -> Survey:

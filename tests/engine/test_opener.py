@@ -105,6 +105,27 @@ async def test_engines_in_the_bot_start_one_after_the_other(monkeypatch: pytest.
     assert set(seen) == {1}
 
 
+async def test_one_that_wakes_waits_for_one_that_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have one lock for the memory, held for the whole start and free again after it."""
+    held: list[bool] = []
+    locks: list[asyncio.Lock] = []
+
+    @asynccontextmanager
+    async def open_vllm(*chosen: object, memory: asyncio.Lock, **options: object) -> AsyncIterator[ScriptedEngine]:
+        locks.append(memory)
+        held.append(memory.locked())
+        yield ScriptedEngine(echo, SystemClock())
+
+    monkeypatch.setattr("clawdbot.engine.opener.open_vllm", open_vllm)
+    monkeypatch.setattr("clawdbot.engine.models.resolve", lambda name, progress: name)
+    default, others = Openers(SystemClock()).all(Settings(models={"large": EngineSettings()}))
+    async with default(), others["large"]():
+        held.append(locks[0].locked())
+
+    assert locks[0] is locks[1]
+    assert held == [True, True, False]
+
+
 @pytest.mark.parametrize(
     ("at", "named"), [("engine", "[engine] start_timeout"), ("models.a", "[models.a] start_timeout")]
 )

@@ -95,3 +95,34 @@ async def test_a_question_that_waited_for_an_engine_that_is_closed_meanwhile_fin
 
     with pytest.raises(EngineDead):
         await anext(engine.generate(Request("r", [65], Sampling(1))))
+
+
+class Sleeping(Ended):
+    """vLLM as far as sleep sees it."""
+
+    def __init__(self) -> None:
+        self.did: list[str] = []
+
+    async def sleep(self, level: int) -> None:
+        """Give memory back."""
+        self.did.append("sleep")
+
+    async def wake_up(self) -> None:
+        """Take it again."""
+        self.did.append("wake")
+
+
+@pytest.mark.parametrize("way", ["sleep", "wake"])
+async def test_memory_is_given_and_taken_while_no_other_engine_measures_it(way: str) -> None:
+    """One that starts meanwhile would take the free memory for more or less than it is a moment later."""
+    llm, memory = Sleeping(), asyncio.Lock()
+    info = EngineInfo("demo", "CPU", "vLLM", 256, chunked_prefill=True, step_budget=64, long_prefill=0)
+    engine = vllm.VllmEngine(llm, cast(ChatTokenizer, Ended()), info, memory)
+    async with memory:
+        doing = asyncio.ensure_future(getattr(engine, way)())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        meanwhile = list(llm.did)
+    await doing
+
+    assert (meanwhile, llm.did) == ([], [way])
