@@ -48,7 +48,7 @@ class RemoteSettings(Section):
     cache_tokens: int = Field(0, ge=0)
     """How much all their prefix caches hold; 0 asks them."""
     images: Images = "ask"
-    """How many pictures one question may have; "ask" tries the servers with one at the start, or with the first that comes."""
+    """How many pictures one question may have; "ask" tries the servers with one, at last with the first that comes."""
     connect_timeout: float = Field(5.0, gt=0)
     first_token_timeout: float = Field(120.0, gt=0)
     """From the request to the first token, the server's own queue included."""
