@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -17,6 +17,8 @@ PATIENCE = 5.0
 """Seconds to wait for another program's lock."""
 WITH_RULINGS = STEPS.index("access.sql") + 1
 """The version that brought rulings and codes."""
+WITH_MOVES = STEPS.index("moved.sql") + 1
+"""The version that brought chats that have another number now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class Facts:
     """How many people were let in or kept out while the bot ran, by platform."""
     codes: int
     """Codes that would still let somebody in."""
+    moved: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """What number a chat has now, by platform and the number that it had."""
 
 
 def facts(path: Path, now: float) -> Facts:
@@ -43,7 +47,13 @@ def facts(path: Path, now: float) -> Facts:
             (str(at), Ruling(kind)) for at, kind in connection.execute("SELECT platform, ruling FROM ruling")
         )
         ((codes,),) = connection.execute("SELECT count(*) FROM pairing WHERE expires > ?", (now,))
-        return Facts(version, rulings, codes)
+        return Facts(version, rulings, codes, _moved(connection) if version >= WITH_MOVES else {})
+
+
+def _moved(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
+    return {
+        (str(at), int(chat)): int(now) for at, chat, now in connection.execute("SELECT platform, chat, now FROM moved")
+    }
 
 
 @contextmanager

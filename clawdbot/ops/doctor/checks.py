@@ -61,6 +61,9 @@ def _of_people(found: Configuration, settings: Settings, facts: Facts) -> list[C
     def rulings(platform: str) -> Mapping[object, int]:
         return {ruling: number for (on, ruling), number in facts.rulings.items() if on == platform}
 
+    def moved(platform: str) -> Mapping[int, int]:
+        return {old: now for (on, old), now in facts.moved.items() if on == platform}
+
     allowed = {name: settings.access.get(name, NOBODY) for name in found.platforms}
     open_to_places = any(getattr(one, place) for one in allowed.values() for place in openness.PLACES)
     path = settings.store.path
@@ -69,6 +72,11 @@ def _of_people(found: Configuration, settings: Settings, facts: Facts) -> list[C
     private += [file for file in token_files if file is not None]
     return [
         *(check(f"access.{name}", openness.access, one, rulings(name)) for name, one in allowed.items()),
+        *(
+            check(f"access.{name} chats", openness.chats, one, moved(name))
+            for name, one in allowed.items()
+            if one.chats
+        ),
         check("access.quota", openness.quota, settings.quota, open_to_places),
         check("codes", openness.codes, facts.codes),
         check("files", openness.files, private, found.path),

@@ -32,6 +32,25 @@ def access(about: str, allowed: Allowed, rulings: Mapping[Ruling, int]) -> Findi
     return ok(about, told)
 
 
+def chats(about: str, allowed: Allowed, moved: Mapping[int, int]) -> Finding:
+    """Whether the settings of one platform name chats by numbers that they have no more; ``moved``: old to new."""
+    latest = {old: _latest(old, moved) for old in allowed.chats & moved.keys()}
+    stale = {old: now for old, now in sorted(latest.items()) if now not in allowed.chats}
+    if not stale:
+        return ok(about, "Each chat is listed by the number that it has.")
+    told = ", ".join(f"{old} is {now} now" for old, now in stale.items())
+    return warn(about, f"Listed by a number of before: {told}.", "Write the new numbers there.")
+
+
+def _latest(number: int, moved: Mapping[int, int]) -> int:
+    """The number that a chat has now, which may have changed several times."""
+    passed: set[int] = set()
+    while number in moved and number not in passed:
+        passed.add(number)
+        number = moved[number]
+    return number
+
+
 def quota(about: str, chosen: Quota, open_to_places: bool) -> Finding:
     """How much one person may ask; ``open_to_places``: people whom nobody listed may talk."""
     limits = [f"{name.replace('_', ' ')}: {limit:,}" for name, limit in chosen.model_dump().items() if limit]

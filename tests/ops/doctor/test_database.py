@@ -101,6 +101,15 @@ def test_codes_count_until_they_expire(path: Path) -> None:
     assert [beside.facts(path, now).codes for now in (50.0, 150.0, 250.0)] == [2, 1, 0]
 
 
+def test_chats_that_have_another_number_are_known(path: Path) -> None:
+    """To a database of an earlier release, too: it has none."""
+    execute(path, "INSERT INTO moved VALUES ('telegram', -1, -101)")
+    found = beside.facts(path, 0.0).moved
+    execute(path, f"PRAGMA user_version = {beside.WITH_RULINGS}", "DROP TABLE moved")
+
+    assert (found, beside.facts(path, 0.0).moved) == ({("telegram", -1): -101}, {})
+
+
 @pytest.mark.parametrize(
     ("free", "level"), [(COMFORTABLE, Level.OK), (COMFORTABLE - 1, Level.WARN), (LEAST - 1, Level.FAIL)]
 )

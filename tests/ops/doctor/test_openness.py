@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from clawdbot.ops.doctor.finding import Level
-from clawdbot.ops.doctor.openness import access, address, codes, files, quota
+from clawdbot.ops.doctor.openness import access, address, chats, codes, files, quota
 from clawdbot.people.access import Ruling
 from clawdbot.settings.config import Allowed, OpsSettings, Quota
 
@@ -39,6 +39,22 @@ def test_a_bot_without_an_admin_is_told() -> None:
     found = access("access.telegram", Allowed(users=frozenset({8})), {})
 
     assert (found.level, found.text) == (Level.WARN, "Open to 1 user.")
+
+
+@pytest.mark.parametrize(
+    ("listed", "level", "told"),
+    [
+        ({-1}, Level.WARN, "Listed by a number of before: -1 is -103 now."),
+        ({-1, -2}, Level.WARN, "Listed by a number of before: -2 is -102 now, -1 is -103 now."),
+        ({-1, -103}, Level.OK, "Each chat is listed by the number that it has."),
+        ({-5}, Level.OK, "Each chat is listed by the number that it has."),
+    ],
+)
+def test_a_listed_chat_that_has_another_number_now_is_told(listed: set[int], level: Level, told: str) -> None:
+    """The bot follows as long as its database knows; with another one the group would be left out."""
+    found = chats("access.telegram chats", Allowed(chats=frozenset(listed)), {-1: -101, -101: -103, -2: -102})
+
+    assert (found.level, found.text) == (level, told)
 
 
 @pytest.mark.parametrize(

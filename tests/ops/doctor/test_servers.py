@@ -2,20 +2,49 @@
 
 from pathlib import Path
 
-from clawdbot.engine.remote.settings import RemoteSettings
+import pytest
+
+from clawdbot.engine.remote.settings import Images, RemoteSettings
 from clawdbot.ops.doctor import configuration
 from clawdbot.ops.doctor.checks import checks_of
 from clawdbot.ops.doctor.finding import Level
 from clawdbot.ops.doctor.servers import server
 from clawdbot.testing.engine import Script
+from clawdbot.testing.faults import Fault, Trouble
 from clawdbot.testing.serving import SimVllm
 
 
 async def test_a_server_that_serves_the_model_is_well() -> None:
     async with SimVllm(lambda request: Script([])) as sim:
-        found = await server("server 1", sim.url, RemoteSettings(endpoints=(sim.url,)))
+        found = await server("server 1", sim.url, RemoteSettings(endpoints=(sim.url,), images=0))
 
     assert (found.level, found.text) == (Level.OK, f'{sim.url} serves "demo".')
+
+
+@pytest.mark.parametrize(
+    ("sees", "images", "level", "told"),
+    [
+        (2, "ask", Level.OK, "and takes pictures."),
+        (0, "ask", Level.OK, "and takes no pictures."),
+        (2, 3, Level.OK, "and takes pictures."),
+        (0, 3, Level.WARN, "and takes no pictures."),
+    ],
+)
+async def test_whether_it_takes_pictures_is_told(sees: int, images: Images, level: Level, told: str) -> None:
+    """Nobody has to open the engine and send one to learn it; settings that promise some are to be mended."""
+    async with SimVllm(lambda request: Script([]), sees=sees) as sim:
+        found = await server("server 1", sim.url, RemoteSettings(endpoints=(sim.url,), images=images))
+
+    assert (found.level, found.text) == (level, f'{sim.url} serves "demo" {told}')
+
+
+async def test_a_server_that_fails_at_a_picture_serves_all_the_same() -> None:
+    async with SimVllm(lambda request: Script([]), sees=2) as sim:
+        sim.faults.add("chat", Fault(Trouble.ERROR))
+        found = await server("server 1", sim.url, RemoteSettings(endpoints=(sim.url,)))
+
+    assert found.level is Level.WARN
+    assert "whether it takes pictures does not show: 500" in found.text
 
 
 async def test_a_server_out_of_reach_is_told_with_its_address() -> None:
