@@ -3,18 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from math import inf, isinf
 from typing import Literal
 
-from clawdbot import words
-from clawdbot.abilities import Stepwise
-from clawdbot.chat import Bucket, Frame, Pace, Post, Reply, State
+from clawdbot.chat import Bucket, Frame, Pace, Reply, State
 from clawdbot.clock import Clock, within
 from clawdbot.delivery.calls import told
 from clawdbot.delivery.outbox import Journal
 from clawdbot.delivery.pace import Budgets, Urgency
+from clawdbot.delivery.part import LEFT_OVER, Part
 from clawdbot.delivery.preview import Preview
 from clawdbot.errors import DeliveryError, Gone, Limited, Moved, StoreError, Unreachable, Unsure
 
@@ -24,39 +22,8 @@ log = logging.getLogger(__name__)
 NOTE_EVERY = 3.0
 # Seconds that a growing text waits for being noted before it is posted; it takes less than a millisecond.
 NOTE_PATIENCE = 0.02
-# Seconds in which an edit that got no answer may still land: on top of a later one, if that was quicker.
-SETTLING = 5.0
 # Seconds; a wait that the platform asks for is over by the next start if it is shorter.
 LONG_WAIT = 5.0
-
-LEFT_OVER = Frame(words.WITHDRAWN, State.FINAL, last=False)
-"""What a message says that the answer does not need any more and that cannot be deleted."""
-
-
-@dataclass(slots=True)
-class _Part:
-    post: Post | None = None
-    noted: str = ""
-    """The `Post.ref` that the journal has."""
-    shown: Frame | None = None
-    """What the platform acknowledged last; None while nobody knows what is there."""
-    doubtful: tuple[Frame | None, ...] = ()
-    """What earlier sends that may have landed were to show (None: not known any more).
-
-    A platform that knows their key shows one of these."""
-    late: tuple[Frame, ...] = ()
-    """What edits were to show that got no answer: one may land behind a later edit."""
-    settles_at: float = -inf
-    """When they cannot any more."""
-    begun: bool = False
-    """Whether the journal knows that there may be such a message."""
-    gone: bool = False
-    """Whether somebody has removed it, or the place where it should be."""
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether the next call posts something: it is not there yet, or not with all that belongs to it."""
-        return self.post is None or (isinstance(self.post, Stepwise) and self.post.unfinished)
 
 
 class Parts:
@@ -99,7 +66,7 @@ class Parts:
         self._taken_up = posts is not None
         self._replaceable = anew
         """Whether messages that turn out to be removed are posted again."""
-        self._parts = [_taken_up(reply, ref) for ref in posts or ()]
+        self._parts = [Part.taken_up(reply, ref) for ref in posts or ()]
 
     @property
     def all_gone(self) -> bool:
@@ -119,14 +86,10 @@ class Parts:
     def _shows(self, number: int, frame: Frame) -> bool:
         if number >= len(self._parts):
             return self._preview.shows(number, frame)
-        part = self._parts[number]
-        return part.gone or (part.post is None and frame is LEFT_OVER) or _same(part.shown, frame)
+        return self._parts[number].shows(frame)
 
     def _may_be_overwritten(self, number: int, frame: Frame) -> bool:
-        if number >= len(self._parts) or not frame.state.lasting:
-            return False
-        part = self._parts[number]
-        return part.post is not None and not part.gone and any(late != frame for late in part.late)
+        return number < len(self._parts) and self._parts[number].may_be_overwritten(frame)
 
     def shown(self, number: int) -> Frame | None:
         """What the platform acknowledged last for message ``number``; None while nobody knows what is there."""
@@ -196,10 +159,10 @@ class Parts:
 
     async def _make_call(self, number: int, frame: Frame, buckets: tuple[Bucket, Bucket]) -> None:
         if number == len(self._parts):
-            self._parts.append(_Part())
+            self._parts.append(Part())
         part = self._parts[number]
         post, posts, again = part.post, part.unfinished, part.shown == frame
-        settled = self._clock.now() >= part.settles_at
+        began = self._clock.now()
         try:
             await self._announce(number, part, frame)
             kind: Literal["send", "edit"] = "send" if posts else "edit"
@@ -218,10 +181,8 @@ class Parts:
             raise
         finally:
             self._budgets.returned(buckets, self._clock.now())
-        doubt = post is None and self._doubt(part, frame)
-        part.shown = None if doubt or part.unfinished else frame
-        if settled:
-            part.late = ()
+        another = post is None and (self._taken_up or part.may_turn_out_as_another(frame))
+        part.acknowledge(None if another else frame, began)
         if not again:
             self.acknowledged_at = self._clock.now()
         await self._note(number, part)
@@ -234,11 +195,11 @@ class Parts:
         again = self._replaceable and self.acknowledged_at is None
         self._replaceable = False
         if again:
-            self._parts = [_Part(begun=True) for _ in self._parts]
+            self._parts = [Part(begun=True) for _ in self._parts]
             self._key, self._taken_up = f"{self._key}+", False
         return again
 
-    async def _announce(self, number: int, part: _Part, frame: Frame) -> None:
+    async def _announce(self, number: int, part: Part, frame: Frame) -> None:
         """Note what the coming call may show, where a later process would have to know it.
 
         What lasts waits for its note. Anything else does so for the moment that it usually takes, where there is more
@@ -259,40 +220,32 @@ class Parts:
             if news:
                 await within(NOTE_PATIENCE, asyncio.shield(self.note), self._clock)
 
-    async def _take_down(self, error: DeliveryError, part: _Part, frame: Frame) -> None:
+    async def _take_down(self, error: DeliveryError, part: Part, frame: Frame) -> None:
         """Note what a failed call has left on the screen."""
         if isinstance(error, Unsure):
-            part.shown = None
-            if part.post is None:
-                part.doubtful = (*part.doubtful, frame)
-            else:
-                part.late, part.settles_at = (*part.late, frame), self._clock.now() + SETTLING
+            part.doubt(frame, self._clock.now())
             return
         if isinstance(error, Moved):
             # What was shown is looked at again from the first message on, so that they come in order.
             for each in self._parts:
-                each.shown, each.late = None, ()
+                each.forget_shown()
             if part.post is not None:
                 part.post = None
                 return
         part.gone = isinstance(error, Gone)
         wait = error.retry_after if isinstance(error, Limited) else 0.0
-        if part.post is None and not part.doubtful:
+        if part.may_exist:
+            await self.hold(wait)
+        else:
             part.begun = False
             await self._note_refusal(wait)
-        else:
-            await self.hold(wait)
 
     async def _note_refusal(self, wait: float) -> None:
         if self.note is not None:
             await self.note  # or it would come late and say that there may be a message
         await self._tell(self._journal.refused(sum(part.begun for part in self._parts), wait))
 
-    def _doubt(self, part: _Part, frame: Frame) -> bool:
-        """Whether a send may have brought back a message from an earlier one, with another text."""
-        return self._taken_up or any(earlier != frame for earlier in part.doubtful)
-
-    async def _note(self, number: int, part: _Part) -> None:
+    async def _note(self, number: int, part: Part) -> None:
         if part.post is None or part.post.ref == part.noted:
             return
         part.noted = part.post.ref
@@ -303,19 +256,6 @@ class Parts:
             await note
         except StoreError:
             log.exception("What the screen shows of answer %s could not be noted", self._key)
-
-
-def _taken_up(reply: Reply, ref: str | None) -> _Part:
-    if ref is None:
-        return _Part(doubtful=(None,), begun=True)
-    return _Part(reply.post(ref), ref, begun=True)
-
-
-def _same(shown: Frame | None, wanted: Frame) -> bool:
-    """Whether a reader sees no difference: the state shows on the last message only."""
-    if shown is None or shown.last or wanted.last:
-        return shown == wanted
-    return shown.text == wanted.text
 
 
 def _retrieve(call: asyncio.Task[None]) -> None:
