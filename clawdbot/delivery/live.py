@@ -7,32 +7,25 @@ from math import inf, isinf
 from types import TracebackType
 from typing import Self
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential, wait_random
-
 from clawdbot import words
 from clawdbot.chat import File, Frame, Reply, State
-from clawdbot.clock import Clock, until, within
+from clawdbot.clock import Clock, until
 from clawdbot.delivery.final import Final
+from clawdbot.delivery.finishing import Finishing
 from clawdbot.delivery.growth import Growth
 from clawdbot.delivery.layout import Layout
 from clawdbot.delivery.outbox import Journal, NoJournal
-from clawdbot.delivery.pace import Budgets, Urgency
+from clawdbot.delivery.pace import Budgets
 from clawdbot.delivery.parts import Parts
+from clawdbot.delivery.rest import come_to_rest
 from clawdbot.delivery.typing import show_typing
-from clawdbot.errors import DeliveryError, Forbidden, Gone, Limited, Moved, Rejected, Unreachable, Unsure
+from clawdbot.errors import DeliveryError, Forbidden, Gone
 from clawdbot.latency.observed import Shown
-from clawdbot.tasks.cancelling import told_to_end
 
 log = logging.getLogger(__name__)
 
-# Seconds that a call under way is given when the whole bot ends.
-PATIENCE = 15.0
 # Messages of one answer; what does not fit them is attached as a file.
 MOST_PARTS = 8
-# Failures of a call that is worth repeating.
-PASSING = (Limited, Unreachable, Unsure, Moved)
-
-_backoff = wait_exponential(multiplier=0.5, max=30.0) + wait_random(0.0, 0.5)
 
 
 class LiveReply:
@@ -74,10 +67,9 @@ class LiveReply:
         self._layout = Layout(reply.limits, most, footnote)
         self._growth = Growth(reply.limits.pace, clock.now())
         self._growth.notice = self._usual = words.WRITING_ANEW if anew and any(posts or ()) else ""
-        self._final = Final(self._layout, [], "")
+        self._finishing = Finishing(Final(self._layout, [], ""), self._parts, clock)
         self._first_visible: float | None = None
         self._complete: float | None = None
-        self._lost: DeliveryError | None = None
         self._changed = asyncio.Event()
         """There may be something to write."""
         self._ending = asyncio.Event()
@@ -105,7 +97,7 @@ class LiveReply:
     @property
     def lost(self) -> DeliveryError | None:
         """Why nothing can be shown any more (`Gone`, `Forbidden`): generating the rest is of no use."""
-        return self._lost
+        return self._finishing.lost
 
     @property
     def ambiguous_sends(self) -> int:
@@ -137,7 +129,7 @@ class LiveReply:
         if state is not State.FAILED:
             self._growth.finish(text, self._clock.now())
         frames = self._layout.final(text, state, files, private=private, footnote=footnote)
-        self._final = Final(self._layout, frames, text)
+        self._finishing.final = Final(self._layout, frames, text)
         self._complete = None
         self._ending.set()
         self._changed.set()
@@ -181,29 +173,10 @@ class LiveReply:
     ) -> None:
         self.leave_off()
         if not self.at_rest:
-            await self._come_to_rest()
+            await come_to_rest(self.rest(), self._reply.ref, self._clock)
         if sends := self.ambiguous_sends:
             what = "send got no answer and was" if sends == 1 else "sends got no answer and were"
             log.warning("%s: %d %s sent again", self._reply.ref, sends, what)
-
-    async def _come_to_rest(self) -> None:
-        """Wait for the call under way and for what is noted of it.
-
-        Without a limit: whoever shows another text in these messages afterwards must find them at rest, or this call
-        would land on top of it, and its note would take the place of a newer one. Only at the end of the bot, when
-        nobody does, patience has one; that may come in the middle of the wait.
-        """
-        rest = asyncio.create_task(self.rest())
-        try:
-            if not told_to_end():
-                await asyncio.shield(rest)
-        finally:
-            if told_to_end():
-                await within(PATIENCE, asyncio.shield(rest), self._clock)
-                if not rest.done():
-                    log.warning(
-                        "A call for %s is still under way %g s after its answer ended", self._reply.ref, PATIENCE
-                    )
 
     def _start_writer(self) -> asyncio.Task[None]:
         writer = asyncio.create_task(self._write())
@@ -217,14 +190,15 @@ class LiveReply:
             await self._grow_while(lambda: True)
         finally:
             self._budgets.leave(self._buckets)
-        await self._deliver()
+        await self._finishing.run(self._put)
+        self._complete = self._parts.acknowledged_at
 
     async def _grow_while(self, wanted: Callable[[], bool]) -> None:
         """Show frames as long as they are wanted and the finished text is not there."""
-        while wanted() and not self._ending.is_set() and self._lost is None:
+        while wanted() and not self._ending.is_set() and self.lost is None:
             self._changed.clear()
             await self._rest(await self._step())
-        if self._lost is not None:
+        if self.lost is not None:
             await self._ending.wait()
 
     async def _step(self) -> float:
@@ -259,7 +233,7 @@ class LiveReply:
         try:
             await self._put(number, frames[number])
         except (Gone, Forbidden) as error:
-            self._lost = error
+            self._finishing.lost = error
         except DeliveryError as error:
             log.debug("A frame for %s was dropped: %s", self._reply.ref, error)
             done = True
@@ -278,50 +252,6 @@ class LiveReply:
             # Once text is there, only its end may cut a wait short: tokens must not wake the writer one by one.
             await until(self._ending if self._growth.frames else self._changed, seconds, self._clock)
 
-    async def _deliver(self) -> None:
-        """Show the finished text, or what comes nearest to it of all that the platform takes."""
-        while not self._hopeless and self._missing() is not None:
-            try:
-                await AsyncRetrying(
-                    sleep=self._clock.sleep, wait=_pause, retry=retry_if_exception_type(PASSING), reraise=True
-                )(self._put_next)
-            except Gone as error:
-                self._lost = error
-        if failure := self._lost or self._final.failure:
-            raise failure
-        self._complete = self._parts.acknowledged_at
-
-    @property
-    def _hopeless(self) -> bool:
-        """Whether the screen can be changed no more. Where one of several messages is gone, the others can."""
-        return self._lost is not None and (isinstance(self._lost, Forbidden) or self._parts.all_gone)
-
-    async def _put_next(self) -> None:
-        """Make the next call that the finished text needs; which one is decided when there is room for it."""
-        while (missing := self._missing()) is not None:
-            number, frame = missing
-            early = self._parts.ready_at(number, frame, Urgency.FINAL) - self._clock.now()
-            if early <= 0:
-                await self._put_final(number, frame)
-                return
-            await self._clock.sleep(early)
-
-    async def _put_final(self, number: int, frame: Frame) -> None:
-        """Make one call; where it is refused for good, go on with what comes nearest to the finished text."""
-        final = self._final
-        try:
-            await self._put(number, frame)
-        except (Rejected, Forbidden) as error:
-            # Unless a later word has come: then nothing is said about that one.
-            if self._final is final and not final.fall_back(number, self._parts.shown(number), error):
-                raise
-
-    def _missing(self) -> tuple[int, Frame] | None:
-        """The first message that does not show the finished text, and what it should show."""
-        frames = self._parts.covered(self._final.frames)
-        number = self._parts.differing(frames)
-        return None if number is None else (number, frames[number])
-
     async def _put(self, number: int, frame: Frame) -> None:
         since = self._growth.unseen_since
         if frame.state is not State.WAITING:
@@ -335,13 +265,6 @@ class LiveReply:
             self._budgets.observe(Shown(self._reply.limits.platform, self._clock.now() - since))
         if self._first_visible is None and frame.state not in (State.WAITING, State.FAILED):
             self._first_visible = self._parts.acknowledged_at
-
-
-def _pause(attempt: RetryCallState) -> float:
-    """Seconds before the finished text is tried again: what the platform asks for, else longer every time."""
-    assert attempt.outcome is not None
-    error = attempt.outcome.exception()
-    return error.retry_after if isinstance(error, Limited) else _backoff(attempt)
 
 
 def _report(task: asyncio.Task[None]) -> None:
