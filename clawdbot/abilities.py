@@ -26,7 +26,7 @@ class Phase(StrEnum):
     RESTARTING = "restarting"
     """It died, and is opened again."""
     DOWN = "down"
-    """It could not be opened; that is tried again."""
+    """It could not be opened, or not so far; that is tried further."""
     ASLEEP = "asleep"
     """It was closed, since nobody needed it."""
     WAKING = "waking"

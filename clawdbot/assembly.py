@@ -158,13 +158,15 @@ async def _model(
     warming = Warming(
         name, store=store, sessions=sessions, admission=admission, reuse=reuse, clock=clock, styles=styles
     )
-    sleep_after = 60 * settings.offered[name].sleep_after or None
+    chosen = settings.offered[name]
+    sleep_after = 60 * chosen.sleep_after or None
     if sleep_after is not None:
         open_engine = await stack.enter_async_context(sleeping(open_engine))
     host = EngineHost(
         warming.around(open_engine),
         clock,
         sleep_after=sleep_after,
+        overdue_after=chosen.remote.away_after if chosen.kind == "remote" else None,
         patient=alone,
         name="the engine" if alone else f"the engine of {name}",
     )

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from clawdbot.abilities import Phase
 from clawdbot.clock import Clock, first_of
 from clawdbot.commands.choices import Choice
 from clawdbot.engine.admission import Admission
@@ -86,7 +85,7 @@ class Models:
             try:
                 await model.host.run()
             except Exception as error:
-                if all(each.host.phase is Phase.DOWN and each.host.info is None for each in self):
+                if all(each.host.failed for each in self):
                     raise
                 foreseen = isinstance(error, ClawdBotError)
                 reason = (model.name, pause, error)

@@ -15,6 +15,7 @@ IN_PRIVATE = "Please ask me that in private."
 
 LOADING = "The model is still loading. Your question is kept and will be answered."
 RESTARTING = "The model had to be restarted. Your question is kept and will be answered."
+NOT_THERE = "The model cannot be used just now. Your question is kept and will be answered when it can."
 ANOTHER_MODEL = "Or let /model choose another one for it."
 MODEL_DOWN = "The model {name} cannot be used just now. Ask again later, or choose another one: /model lists them."
 WAKING = "The model is waking up. Your question is kept and will be answered."

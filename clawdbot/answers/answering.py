@@ -278,7 +278,7 @@ _UNTIL = {
     Phase.LOADING: words.LOADING,
     Phase.READY: "",
     Phase.RESTARTING: words.RESTARTING,
-    Phase.DOWN: words.RESTARTING,
+    Phase.DOWN: words.NOT_THERE,
     Phase.ASLEEP: words.WAKING,
     Phase.WAKING: words.WAKING,
 }

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from typing import Protocol, runtime_checkable
 
 from clawdbot.abilities import Phase
@@ -56,21 +56,25 @@ class EngineHost:
         clock: Clock,
         *,
         sleep_after: float | None = None,
+        overdue_after: float | None = None,
         patient: bool = True,
         name: str = "the engine",
     ) -> None:
         """``sleep_after``: seconds after which an engine that nobody needs is closed until somebody does; None: never.
 
-        What closing and opening cost is ``open_engine``'s affair. ``patient``: whether people wait for an engine that
-        could not be opened, since there is no other one to ask. ``name``: what the log calls it.
+        What closing and opening cost is ``open_engine``'s affair. ``overdue_after``: seconds after which an engine that
+        is still being opened counts as down; None: it counts as loading for as long as that takes. ``patient``: whether
+        people wait for an engine that is down, since there is no other one to ask. ``name``: what the log calls it.
         """
         self._open = open_engine
         self._clock = clock
         self._sleep_after = sleep_after
+        self._overdue_after = overdue_after
         self._patient = patient
         self._called = name
         self._engine: OpenedEngine | None = None
         self._phase = Phase.LOADING
+        self._failed = False
         self._changed = asyncio.Event()
         self._info: EngineInfo | None = None
         self._users = 0
@@ -90,6 +94,11 @@ class EngineHost:
     def phase(self) -> Phase:
         """What the engine is doing."""
         return self._phase
+
+    @property
+    def failed(self) -> bool:
+        """Whether an opening has failed before there was any engine, so that an admin may have to mend something."""
+        return self._failed and self._info is None
 
     @property
     def info(self) -> EngineInfo | None:
@@ -130,7 +139,8 @@ class EngineHost:
         while True:
             after = Phase.RESTARTING
             try:
-                async with self._open() as engine:
+                async with AsyncExitStack() as stack:
+                    engine = await self._enter(stack)
                     pause = FIRST_PAUSE
                     self._set(Phase.READY, engine)
                     info = engine.info
@@ -142,12 +152,12 @@ class EngineHost:
             except asyncio.CancelledError as error:
                 if told_to_end():
                     raise
-                after = Phase.DOWN
+                after, self._failed = Phase.DOWN, True
                 if self._info is None:
                     raise EngineUnavailable("The engine's start was cut off.", "Start the bot again.") from error
                 log.warning("%s was cut off; next try in %.0f s", self._called, pause)
             except Exception:
-                after = Phase.DOWN
+                after, self._failed = Phase.DOWN, True
                 if self._info is None:
                     raise
                 log.exception("%s could not be started again; next try in %.0f s", self._called, pause)
@@ -159,6 +169,21 @@ class EngineHost:
             else:
                 await self._clock.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _enter(self, stack: AsyncExitStack) -> OpenedEngine:
+        """Open the engine; when that takes too long it counts as down, and is opened all the same."""
+        overdue = asyncio.ensure_future(self._count_as_down())
+        try:
+            return await stack.enter_async_context(self._open())
+        finally:
+            overdue.cancel()
+
+    async def _count_as_down(self) -> None:
+        if self._overdue_after is not None:
+            await self._clock.sleep(self._overdue_after)
+            if self._phase is not Phase.DOWN:
+                log.warning("%s is not there after %.0f s; that is tried further", self._called, self._overdue_after)
+                self._set(Phase.DOWN)
 
     async def _end_of(self, engine: OpenedEngine) -> Phase:
         """Wait until the engine has died or may sleep; what it is from then on."""

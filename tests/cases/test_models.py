@@ -11,6 +11,7 @@ from clawdbot.abilities import Phase
 from clawdbot.app import adopt
 from clawdbot.chat import Person, State
 from clawdbot.engine.protocol import Request
+from clawdbot.engine.remote.settings import RemoteSettings
 from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import EngineUnavailable
 from clawdbot.models import FIRST_PAUSE
@@ -329,6 +330,41 @@ async def test_a_model_that_cannot_be_started_says_so_and_takes_nothing_down(
 
         assert await says(bot, "Hello") == "Large: Hello"
     assert "the model large cannot be used; next try in 10 s: There is no such model. Name another one." in caplog.text
+
+
+async def test_a_model_whose_servers_are_away_is_soon_told_as_such(bot: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    """The servers are tried further: when they come, it answers without anybody's doing."""
+    away = RemoteSettings(endpoints=("http://one/v1",), away_after=5.0)
+    offer(bot, large=EngineSettings(kind="remote", remote=away))
+    bot.others["large"].loaded.clear()
+    async with bot.running():
+        await says(bot, "/model large")
+        answer = bot.platform.say("Hello")
+        await bot.advance(4.0)
+        assert answer.screen.texts == [f"{words.LOADING} {words.ANOTHER_MODEL}"]
+        await bot.advance(2.0)
+        await bot.idle()
+        assert answer.screen.texts == [words.MODEL_DOWN.format(name="large")]
+        bot.others["large"].loaded.set()
+        await bot.rest()
+
+        assert await says(bot, "Hello") == "Large: Hello"
+    assert "the engine of large is not there after 5 s; that is tried further" in caplog.text
+
+
+async def test_servers_that_are_away_do_not_end_a_bot_whose_other_model_fails(bot: Rig) -> None:
+    """They may come; a bot ends where each of its models has failed."""
+    bot.trouble = BROKEN
+    away = RemoteSettings(endpoints=("http://one/v1",), away_after=5.0)
+    offer(bot, large=EngineSettings(kind="remote", remote=away))
+    bot.others["large"].loaded.clear()
+    async with bot.running():
+        await bot.advance(60.0)
+        bot.others["large"].loaded.set()
+        await bot.rest()
+        await says(bot, "/model large")
+
+        assert await says(bot, "Hello") == "Large: Hello"
 
 
 async def test_whose_question_a_model_that_is_down_left_can_have_it_answered_by_another(bot: Rig) -> None:

@@ -297,3 +297,48 @@ async def test_who_watches_is_told_of_every_phase(clock: ManualClock) -> None:
     phases = [Phase.LOADING, Phase.READY, Phase.ASLEEP, Phase.WAKING, Phase.READY, Phase.RESTARTING, Phase.READY]
     assert seen == phases
     running.cancel()
+
+
+@asynccontextmanager
+async def hanging() -> AsyncIterator[ScriptedEngine]:
+    """An engine whose servers cannot be reached."""
+    await asyncio.Event().wait()
+    yield ScriptedEngine(echo, ManualClock())
+
+
+async def test_one_that_is_overdue_is_down_and_comes_up_all_the_same(clock: ManualClock) -> None:
+    """Nobody has to wait through a long opening to be told that the servers cannot be reached."""
+    there = asyncio.Event()
+
+    @asynccontextmanager
+    async def late() -> AsyncIterator[ScriptedEngine]:
+        await there.wait()
+        yield ScriptedEngine(echo, clock)
+
+    host = EngineHost(late, clock, overdue_after=20.0, patient=False)
+    running = asyncio.create_task(host.run())
+    waiting = asyncio.create_task(host.engine())
+    await clock.advance(19.0)
+    before = (host.phase, waiting.done())
+    await clock.advance(2.0)
+    with pytest.raises(EngineDown):
+        await waiting
+    overdue = (host.phase, host.failed)
+    there.set()
+    await clock.settle()
+
+    assert before == (Phase.LOADING, False)
+    assert overdue == (Phase.DOWN, False)
+    assert (host.phase, host.ready, running.done()) == (Phase.READY, True, False)
+    await clock.advance(60.0)
+    assert host.phase is Phase.READY
+    running.cancel()
+
+
+async def test_one_on_this_machine_may_load_for_long(clock: ManualClock) -> None:
+    host = EngineHost(hanging, clock)
+    running = asyncio.create_task(host.run())
+    await clock.advance(600.0)
+
+    assert host.phase is Phase.LOADING
+    running.cancel()

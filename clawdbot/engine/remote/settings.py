@@ -54,6 +54,8 @@ class RemoteSettings(Section):
     """From the request to the first token, the server's own queue included."""
     token_timeout: float = Field(60.0, gt=0)
     """Between two tokens."""
+    away_after: float = Field(20.0, gt=0)
+    """When none of them can be reached for so long, people are told; they are tried further for ``start_timeout``."""
     health_interval: float = Field(2.0, gt=0)
     """Between two checks of each server; one that has failed is looked at at once."""
     health_timeout: float = Field(5.0, gt=0)
