@@ -21,8 +21,8 @@ TOO_LATE = "The time in which the command could be answered in private is over."
 class CommandReply:
     """A `Reply` through an interaction: a slash command, or a pressed button that was acknowledged.
 
-    Its first part answers the interaction itself, further ones follow it. When its time is over, parts that everybody
-    may see go to the channel; private ones have no way any more.
+    What comes first answers the interaction itself; what else there is to say, such as an apology, follows it. When its
+    time is over, what everybody may see goes to the channel; what is private has no way any more.
     """
 
     def __init__(self, interaction: discord.Interaction, line: Line) -> None:
@@ -31,12 +31,10 @@ class CommandReply:
         self._clock = line.clock
         self._ends = line.clock.now() + LIFE
         self._channel = ChannelReply(line, interaction.channel_id or 0, since=interaction.id)
-        self._messages: set[int] = set()
-        """The numbers of those that it is known to have."""
         self._one_at_a_time = asyncio.Lock()
         self._acknowledged = asyncio.Event()
         self._first_key: str | None = None
-        """The key of the part that answers the interaction itself."""
+        """The key of what answers the interaction itself; empty where that is done."""
         if interaction.type is not discord.InteractionType.application_command:
             self._first_key = ""
             self._acknowledged.set()
@@ -68,9 +66,7 @@ class CommandReply:
     async def send(self, frame: Frame, key: str) -> "CommandPost | ChannelPost":
         if self.alive:
             try:
-                message = await self._landed(frame, key) or await self._through(frame, key)
-                self._messages.add(message)
-                return CommandPost(self, message, private=frame.private)
+                return CommandPost(self, await self._through(frame, key), private=frame.private)
             except Gone:
                 if self._acknowledged.is_set() or frame.private:
                     raise
@@ -87,7 +83,7 @@ class CommandReply:
         """Do nothing: Discord itself says that the bot is thinking once the command is acknowledged."""
 
     async def rewrite(self, message: int, frame: Frame, *, private: bool) -> None:
-        """Let the part ``message`` show ``frame``. Raises `DeliveryError`."""
+        """Let the message with that number show ``frame``. Raises `DeliveryError`."""
         if not self.alive:
             if private:
                 raise Gone(TOO_LATE)
@@ -99,36 +95,13 @@ class CommandReply:
         async with one_call(self._settings.call_timeout):
             await self._interaction.followup.edit_message(message, **options)
 
-    async def _landed(self, frame: Frame, key: str) -> int | None:
-        """The number of the message that a further part has become by a call whose answer was lost.
-
-        Discord takes no nonce for those, so it is looked up in the channel; in vain where the bot may not read it.
-        What only the asker sees is in no channel: of that another copy comes.
-        """
-        if frame.private or not self._channel.in_doubt(key):
-            return None
-        try:
-            found = await self._channel.look_up(frame, key, self._messages)
-        except Forbidden:
-            return None
-        return found.id if found else None
-
     async def _through(self, frame: Frame, key: str) -> int:
-        """Post a part through the interaction; the number of its message."""
+        """Post a message through the interaction; its number."""
         async with self._one_at_a_time, one_call(self._settings.call_timeout):
             if self._first_key in (None, key):
                 self._first_key = key
                 return await self._answer(frame)
-        started = self._clock.now()
-        try:
-            async with self._one_at_a_time, one_call(self._settings.call_timeout):
-                sent = await self._interaction.followup.send(
-                    wait=True, ephemeral=frame.private, files=files(frame), **shown(frame, key)
-                )
-                return sent.id
-        except Unsure:
-            self._channel.doubt(frame, key, started)
-            raise
+        return await self._landed(frame, key) or await self._follow(frame, key)
 
     async def _answer(self, frame: Frame) -> int:
         """Answer the interaction itself, or fill in what was deferred; the number of the message."""
@@ -149,6 +122,33 @@ class CommandReply:
             content=drawn(frame), view=controls(frame), attachments=files(frame)
         )
         return edited.id
+
+    async def _landed(self, frame: Frame, key: str) -> int | None:
+        """The number of the message that `_follow` has posted by a call whose answer was lost.
+
+        Discord takes no nonce there, so it is looked up in the channel; in vain where the bot may not read it. What
+        only the asker sees is in no channel: of that another copy comes.
+        """
+        if frame.private or not self._channel.in_doubt(key):
+            return None
+        try:
+            found = await self._channel.look_up(frame, key)
+        except Forbidden:
+            return None
+        return found.id if found else None
+
+    async def _follow(self, frame: Frame, key: str) -> int:
+        """Say something behind the answer to the interaction; the number of the message."""
+        started = self._clock.now()
+        try:
+            async with self._one_at_a_time, one_call(self._settings.call_timeout):
+                sent = await self._interaction.followup.send(
+                    wait=True, ephemeral=frame.private, files=files(frame), **shown(frame, key)
+                )
+                return sent.id
+        except Unsure:
+            self._channel.doubt(frame, key, started)
+            raise
 
 
 class CommandPost:

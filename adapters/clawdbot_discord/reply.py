@@ -1,6 +1,5 @@
 """Answers as messages in a channel."""
 
-from collections.abc import Container
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -118,11 +117,8 @@ class ChannelReply:
         """Whether a part may be there already."""
         return key in self._doubts
 
-    async def look_up(self, frame: Frame, key: str, known: Container[int] = ()) -> discord.Message | None:
-        """The message that an earlier send of this part has posted, from the channel, none of the ``known`` ones.
-
-        Raises `DeliveryError`.
-        """
+    async def look_up(self, frame: Frame, key: str) -> discord.Message | None:
+        """The message that an earlier send of this part has posted, from the channel. Raises `DeliveryError`."""
         doubt = self._doubts.get(key) or _Doubt(0.0)
         texts = frozenset(doubt.texts | {render(frame.text)}) - {""}
         looked_at = self._line.clock.now()
@@ -133,7 +129,7 @@ class ChannelReply:
                 history = place.history(limit=LOOKED_THROUGH, after=after, oldest_first=False)
                 me = client.user.id if client.user else 0
                 sought = Sought(me, key, texts, 0 if self._begun else self._question)
-                found = landed([message async for message in history if message.id not in known], sought)
+                found = landed([message async for message in history], sought)
         except Unsure as error:
             raise Unreachable("Discord did not say what is in the channel.") from error
         if found is None:

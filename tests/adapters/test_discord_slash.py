@@ -1,6 +1,7 @@
 """Slash commands: how they reach the core, and how they are answered."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
@@ -20,6 +21,7 @@ from clawdbot_discord.controls import CONTROLS
 
 SECRET = Frame("p50 210 ms", State.FINAL, private=True)
 PUBLIC = Frame("A heron is a bird.", State.FINAL)
+APOLOGY = Frame("That went wrong.", State.FAILED)
 
 
 class Scene:
@@ -108,13 +110,13 @@ async def test_an_answer_that_takes_its_time_is_announced(scene: Scene) -> None:
     assert (called.answers[0].text, called.answers[0].only_for) == (SECRET.text, scene.sim.user.id)
 
 
-async def test_a_long_answer_follows_in_further_messages(scene: Scene) -> None:
-    called, reply = await scene.call("help")
-    await reply.send(Frame("One.", State.FINAL, private=True, last=False), "part-0")
-    await reply.send(Frame("Two.", State.FINAL, private=True), "part-1")
+async def test_an_apology_follows_what_was_answered(scene: Scene) -> None:
+    called, reply = await scene.call("latency")
+    await reply.send(SECRET, "part-0")
+    await reply.send(APOLOGY, "apology")
     assert [(post.text, post.only_for) for post in called.answers] == [
-        ("One.", scene.sim.user.id),
-        ("Two.", scene.sim.user.id),
+        (SECRET.text, scene.sim.user.id),
+        (APOLOGY.text, None),
     ]
 
 
@@ -174,28 +176,28 @@ async def test_an_answer_that_did_not_land_can_be_tried_again(scene: Scene) -> N
     assert [post.text for post in called.answers] == [SECRET.text]
 
 
-@pytest.mark.parametrize("state", [State.STREAMING, State.FINAL])
-async def test_a_further_message_whose_receipt_got_lost_is_found_in_the_channel(scene: Scene, state: State) -> None:
-    """Discord takes no nonce there. One that says the same and was known before is another one."""
+async def test_an_apology_whose_receipt_got_lost_is_found_in_the_channel(scene: Scene) -> None:
+    """Discord takes no nonce for what follows the answer to a command."""
     called, reply = await scene.call("help")
-    await reply.send(Frame("Again.", State.FINAL, last=False), "part-0")
+    await reply.send(PUBLIC, "part-0")
     scene.sim.faults.add("POST answer", Fault(Trouble.RESET_AFTER))
     with pytest.raises(Unsure):
-        await reply.send(Frame("Again.", state), "part-1")
-    post = await reply.send(Frame("Again.", state), "part-1")
-    await post.edit(Frame("Two.", State.FINAL))
-    assert [post.text for post in called.answers] == ["Again.", "Two."]
+        await reply.send(APOLOGY, "apology")
+    post = await reply.send(APOLOGY, "apology")
+    await post.edit(replace(APOLOGY, text="Sorry."))
+    assert [post.text for post in called.answers] == [PUBLIC.text, "Sorry."]
 
 
-async def test_a_further_private_message_whose_receipt_got_lost_is_doubled_and_known_as_unsure(scene: Scene) -> None:
+async def test_a_private_apology_whose_receipt_got_lost_is_doubled_and_known_as_unsure(scene: Scene) -> None:
     """It is in no channel, and no nonce is taken: it is told as `Unsure`, which the core counts."""
     called, reply = await scene.call("help")
-    await reply.send(Frame("One.", State.FINAL, private=True, last=False), "part-0")
+    await reply.send(SECRET, "part-0")
+    private = replace(APOLOGY, private=True)
     scene.sim.faults.add("POST answer", Fault(Trouble.RESET_AFTER))
     with pytest.raises(Unsure):
-        await reply.send(Frame("Two.", State.FINAL, private=True), "part-1")
-    await reply.send(Frame("Two.", State.FINAL, private=True), "part-1")
-    assert [post.text for post in called.answers] == ["One.", "Two.", "Two."]
+        await reply.send(private, "apology")
+    await reply.send(private, "apology")
+    assert [post.text for post in called.answers] == [SECRET.text, APOLOGY.text, APOLOGY.text]
 
 
 async def test_a_refusal_says_how_long(scene: Scene) -> None:
