@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from clawdbot.abilities import Phase
 from clawdbot.clock import Clock, first_of
 from clawdbot.commands.choices import Choice
 from clawdbot.engine.admission import Admission
@@ -59,17 +60,23 @@ class Models:
         """The one that answers in ``conversation`` (a `Conversation.key`)."""
         return self._models[self.choice.of(conversation)]
 
-    async def engine(self, conversation: str, instead_of: Engine | None = None) -> tuple[Model, Engine]:
+    async def engine(
+        self,
+        conversation: str,
+        instead_of: Engine | None = None,
+        tell: Callable[[Phase], None] = lambda phase: None,
+    ) -> tuple[Model, Engine]:
         """The model that answers there with its engine, as soon as there is one; not ``instead_of``, which was dead.
 
-        Whoever waits gets another model's when that one is chosen meanwhile. Raises `EngineDown`.
+        ``tell`` is called with what is waited for, and again when that changes. Whoever waits gets another model's when
+        that one is chosen meanwhile. Raises `EngineDown`.
         """
         while True:
             model = self.of(conversation)
             if model.host.ready and instead_of is None:
                 return model, await model.host.engine()
             with model.host.needed():
-                coming = asyncio.ensure_future(model.host.engine(instead_of))
+                coming = asyncio.ensure_future(model.host.engine(instead_of, tell))
                 await first_of(coming, self.choice.other(conversation, model.name))
             if coming.done() and not coming.cancelled():
                 return model, coming.result()

@@ -166,9 +166,7 @@ class Answering:
         engine: Engine | None = None
         # Twice: a question that finds its engine dead or dying is not to blame, one that kills two perhaps is.
         for tries_left in (1, 0):
-            phase = self._models.of(conversation).host.phase if engine is None else Phase.RESTARTING
-            live.wait(_until(phase, several=self._models.several))
-            model, engine = await self._models.engine(conversation, instead_of=engine)
+            model, engine = await self._models.engine(conversation, engine, partial(self._tell, live))
             draft.model = model.name
             live.wait("")
             if asked.pictures:  # it may be another model than the one that was known when they came
@@ -186,6 +184,10 @@ class Answering:
                 log.exception("an answer failed")
                 draft.fail()
             return
+
+    def _tell(self, live: LiveReply, phase: Phase) -> None:
+        """Tell a reader what the question waits for."""
+        live.wait(_until(phase, several=self._models.several))
 
     async def _ask(self, model: Model, engine: Engine, draft: Draft, asked: Asked, live: LiveReply) -> None:
         """Ask the engine, once more without earlier turns where pictures do not fit beside them."""
@@ -276,7 +278,7 @@ def _too_long(error: PromptTooLong) -> str:
 
 _UNTIL = {
     Phase.LOADING: words.LOADING,
-    Phase.READY: "",
+    Phase.READY: words.RESTARTING,  # or nobody would have to wait: it was found dead
     Phase.RESTARTING: words.RESTARTING,
     Phase.DOWN: words.NOT_THERE,
     Phase.ASLEEP: words.WAKING,
@@ -286,7 +288,7 @@ _UNTIL = {
 
 def _until(phase: Phase, *, several: bool) -> str:
     """What a reader is told who has to wait for the engine; how not to, where that may take minutes."""
-    long = several and phase in (Phase.LOADING, Phase.RESTARTING)
+    long = several and _UNTIL[phase] in (words.LOADING, words.RESTARTING)
     return f"{_UNTIL[phase]} {words.ANOTHER_MODEL}" if long else _UNTIL[phase]
 
 

@@ -116,15 +116,19 @@ class EngineHost:
             self._users -= 1
             self._tell_users()
 
-    async def engine(self, instead_of: Engine | None = None) -> Engine:
+    async def engine(
+        self, instead_of: Engine | None = None, tell: Callable[[Phase], None] = lambda phase: None
+    ) -> Engine:
         """The engine, as soon as there is one; not ``instead_of``, which was found dead.
 
-        It may fall asleep when nobody is inside `needed`. Raises `EngineDown` where nobody is to wait for it.
+        ``tell`` is called with what is waited for, and again when that changes. The engine may fall asleep when nobody
+        is inside `needed`. Raises `EngineDown` where nobody is to wait for it.
         """
         with self.needed():
             while self._engine is None or self._engine is instead_of:
                 if self._phase is Phase.DOWN and not self._patient:
                     raise EngineDown("The engine could not be opened.")
+                tell(self._phase)
                 self._changed.clear()
                 await self._changed.wait()
             return self._engine

@@ -10,6 +10,8 @@ from clawdbot import words
 from clawdbot.answers.notices import key_of
 from clawdbot.chat import Conversation, Message, State
 from clawdbot.engine.protocol import Request
+from clawdbot.engine.remote.settings import RemoteSettings
+from clawdbot.engine.settings import EngineSettings
 from clawdbot.errors import EngineDead, Gone, Limited, PromptTooLong
 from clawdbot.latency.timing import stages
 from clawdbot.settings.config import AnswerSettings, SessionSettings
@@ -293,6 +295,23 @@ async def test_a_question_in_line_survives_the_death_of_the_engine_that_counts_i
 
     assert dead == []
     assert second.screen.states == [State.FINAL]
+
+
+async def test_who_waits_for_the_only_model_is_told_when_its_servers_are_away(rig: NewRig) -> None:
+    """And told so where it said before that the model loads; the question is answered when they come."""
+    away = RemoteSettings(endpoints=("http://one/v1",), away_after=5.0)
+    bot = rig(slow, engine=EngineSettings(kind="remote", remote=away))
+    bot.loaded.clear()
+    async with bot.running():
+        answer = bot.platform.say("Count")
+        await bot.advance(3.0)
+        assert answer.screen.texts == [words.LOADING]
+        await bot.advance(5.0)
+        assert answer.screen.texts == [words.NOT_THERE]
+        bot.loaded.set()
+        await bot.idle()
+
+    assert answer.screen.texts == ["One two three four."]
 
 
 async def test_a_question_outlives_an_engine_that_dies_before_its_first_word(rig: NewRig) -> None:
