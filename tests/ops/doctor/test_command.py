@@ -92,6 +92,20 @@ def test_a_platform_without_a_token_is_a_fault_of_the_configuration(
     assert "CLAWDBOT_TELEGRAM_TOKEN" in result.output
 
 
+async def test_a_group_that_the_settings_know_by_an_old_number_is_named(
+    doctor: Doctor, configured: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With the number that it has now, to be written there."""
+    monkeypatch.setenv("CLAWDBOT_TELEGRAM_TOKEN", "999:refused-and-secret")
+    async with open_database(tmp_path / "bot.sqlite3", patience=1) as opened:
+        await opened.write("INSERT INTO moved VALUES ('telegram', -1, -101)")
+    config = configured("[adapters.telegram]\n[access.telegram]\nadmins = [7]\nchats = [-1]\n")
+
+    result = await asyncio.to_thread(doctor, "--config", config, "--offline")
+    assert levels(result)["access.telegram chats"] == "warn"
+    assert "-1 is -101 now." in result.output
+
+
 async def test_both_platforms_are_asked_and_no_token_is_told(
     doctor: Doctor, configured: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
