@@ -33,7 +33,7 @@ from clawdbot.questions.asking import turn_text
 from clawdbot.questions.reading import Read, refused
 from clawdbot.sessions.sessions import Spot, survived
 from clawdbot.shared import Shared
-from clawdbot.store import Answer
+from clawdbot.store import Answer, Trimming, Turn
 from clawdbot.tasks.together import together
 
 log = logging.getLogger(__name__)
@@ -205,12 +205,15 @@ class Answering:
         message, conversation = asked.message, asked.message.conversation.key
         style = self._styles.of(conversation, model.name)
         begun, whose = await _tokens_of(draft.begun, engine), engine.tokenizer.fingerprint
-        history = await self._store.history(conversation, whose, before=asked.number) if remembering else []
+        history: list[Turn] = []
+        if remembering:
+            history = await self._store.history(conversation, whose, asked.number, model=model.name)
         made = await style.compose(engine, history, await _text_of(message), message.files, len(asked.pictures))
         # Together: a stop in between must not leave one tokenizer's tokens as another's.
         draft.tokenizer, draft.tokens, draft.question_tokens = whose, begun, made.question
         draft.given = len(begun)
-        draft.opening, draft.first_turn = engine.tokenizer.opening.text, made.first_turn
+        draft.opening = engine.tokenizer.opening.text
+        draft.trimming = None if made.first_turn is None else Trimming(model.name, made.first_turn)
         prompt = [*made.tokens, *begun]
         async with self._place(model, engine, prompt, message, live) as place:
             live.wait("")

@@ -56,7 +56,7 @@ class Concluding:
         # A continued answer has the timing of its first run; one that was asked for anew has none.
         timing = None if draft.begun or asked.revised else self._timing(draft, state, asked.message, live)
         tokens = draft.cost if timing is None else 0
-        write = partial(self._store.finish, asked.number, answer, timing, draft.first_turn, tokens=tokens)
+        write = partial(self._store.finish, asked.number, answer, timing, draft.trimming, tokens=tokens)
         await self.settle(asked.number, write)
         if timing is not None:
             self._observe(timing)

@@ -5,7 +5,7 @@ from math import inf
 
 from clawdbot.chat import State
 from clawdbot.engine.protocol import Chunk, Usage
-from clawdbot.store import Answer, Store
+from clawdbot.store import Answer, Store, Trimming
 
 
 @dataclass(slots=True)
@@ -25,7 +25,8 @@ class Draft:
     begun: Answer | None = None
     """What was written before an interruption; the text goes on from there."""
     question_tokens: list[int] | None = None
-    first_turn: int | None = None
+    trimming: Trimming | None = None
+    """What the model had no room for, if anything."""
     admitted: float | None = None
     first_token: float | None = None
     last_token: float | None = None

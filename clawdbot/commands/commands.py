@@ -122,7 +122,7 @@ class Commands:
         key = message.conversation.key
         used, quota = await self._gate.used(message)
         model = self._models.of(key)
-        size = await measured(key, self._store, model.host, self._styles.of(key, model.name))
+        size = await measured(key, self._store, model, self._styles.of(key, model.name))
         return Said(usage(used, quota, size), private=True)
 
     async def move(self, place: str, to: str) -> None:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from clawdbot.engine.host import EngineHost
 from clawdbot.errors import EngineError
+from clawdbot.models import Model
 from clawdbot.people.quota import Used
 from clawdbot.prompts.style import Style
 from clawdbot.settings.config import Quota
@@ -24,12 +24,13 @@ class Size:
     """Whether it was idle for so long that the next question begins a new one."""
 
 
-async def measured(conversation: str, store: Store, host: EngineHost, style: Style) -> Size:
-    """The size of ``conversation`` (a `Conversation.key`) as the next prompt would have it. Raises `StoreError`."""
+async def measured(conversation: str, store: Store, model: Model, style: Style) -> Size:
+    """How long ``conversation`` (a `Conversation.key`) is in the next prompt to ``model``. Raises `StoreError`."""
     over = await store.is_idle(conversation)
-    info, engine = host.info, await host.engine() if host.ready else None
+    host, info = model.host, model.host.info
+    engine = await host.engine() if host.ready else None
     whose = engine.tokenizer.fingerprint if engine else ""
-    history = [] if over else await store.history(conversation, whose)
+    history = [] if over else await store.history(conversation, whose, model=model.name)
     if info is None or engine is None:
         return Size(len(history) // 2, None, info.context if info else None, over)
     try:

@@ -104,7 +104,7 @@ class Warming:
     async def _read_history(self, engine: Engine, conversation: str) -> None:
         """Read a conversation's next prompt up to its question, unless the cache has it anyway."""
         try:
-            history = await self._store.history(conversation, engine.tokenizer.fingerprint)
+            history = await self._store.history(conversation, engine.tokenizer.fingerprint, model=self._model)
             if not history:
                 return
             made = await self._styles.of(conversation, self._model).compose(engine, history, "")

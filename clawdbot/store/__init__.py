@@ -4,6 +4,7 @@ from clawdbot.store.access import AccessBook, Decision, Entry
 from clawdbot.store.choices import ChoiceBook
 from clawdbot.store.opening import Keeping, open_store
 from clawdbot.store.records import Answer, Piece, Question, Revision, Turn, Unfinished
+from clawdbot.store.spans import Trimming
 from clawdbot.store.store import Store
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Question",
     "Revision",
     "Store",
+    "Trimming",
     "Turn",
     "Unfinished",
     "open_store",

@@ -37,6 +37,7 @@ STEPS = (
     "models.sql",
     "pieces.sql",
     "spent.sql",
+    "trimmings.sql",
 )
 
 _FAULTS = {

@@ -12,6 +12,10 @@ WHERE platform = ?3 AND chat = ?4 AND topic = ?7
 _BEGINNINGS = """
 UPDATE OR IGNORE conversation SET key = ?2 || substr(key, length(?1) + 1) WHERE key = ?1 OR key GLOB ?1 || ':*'
 """
+_TRIMMINGS = """
+UPDATE OR IGNORE trimming SET conversation = ?2 || substr(conversation, length(?1) + 1)
+WHERE conversation = ?1 OR conversation GLOB ?1 || ':*'
+"""
 
 
 def move(connection: sqlite3.Connection, old: Conversation, new: Conversation) -> None:
@@ -19,3 +23,4 @@ def move(connection: sqlite3.Connection, old: Conversation, new: Conversation) -
     places = (old.place, new.place)
     connection.execute(_REPLIES, (*places, old.platform, old.chat, new.chat, new.topic, old.topic))
     connection.execute(_BEGINNINGS, places)
+    connection.execute(_TRIMMINGS, places)

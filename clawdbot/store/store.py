@@ -36,7 +36,7 @@ from clawdbot.store.records import (
     read_question,
 )
 from clawdbot.store.revisions import Revisions, bring_back, complete
-from clawdbot.store.spans import IS_IDLE, IS_NAMED, RESET, ends_with, reset_if_idle
+from clawdbot.store.spans import BEGINNING, IS_IDLE, IS_NAMED, RESET, Trimming, ends_with, reset_if_idle, trim
 from clawdbot.store.spending import ask, spend
 
 _LAST = 2**63 - 1
@@ -66,20 +66,15 @@ UPDATE reply SET state = 'streaming', finished_at = NULL, forgotten_at = NULL
 WHERE id = ? AND state = 'interrupted' AND finished_at IS NOT NULL
 """
 _TIME = f"INSERT INTO timing (reply, {', '.join(_TIMING)}) VALUES (?{', ?' * len(_TIMING)}) ON CONFLICT DO NOTHING"
-_TRIM = """
-INSERT INTO conversation (key, first_turn) SELECT conversation, ? FROM reply WHERE id = ?
-ON CONFLICT (key) DO UPDATE SET first_turn = max(first_turn, excluded.first_turn)
-"""
 _FAIL = """
 UPDATE reply SET state = ?, answer = NULL, question_tokens = NULL, answer_tokens = NULL, finished_at = ?
 WHERE id = ? AND finished_at IS NULL
 """
 # The conversation may have moved since the question was asked. An exchange whose answer is being written anew is there
 # as it was. Of two columns of one name the first one counts.
-_HISTORY = """
+_HISTORY = f"""
 WITH here AS (SELECT coalesce((SELECT conversation FROM reply WHERE id = ?2), ?1) AS place),
-     start AS (
-         SELECT place, coalesce((SELECT first_turn FROM conversation WHERE key = place), 0) AS first_turn FROM here)
+     start AS (SELECT place, {BEGINNING.format("place", "?3")} AS first_turn FROM here)
 SELECT question, answer, tokenizer, question_tokens, answer_tokens, reply.*, first_turn FROM start
 JOIN reply ON conversation = place AND id >= first_turn / 2 AND id < ?2
 WHERE finished_at IS NOT NULL AND answer <> '' AND forgotten_at IS NULL
@@ -212,15 +207,15 @@ class Store:
         reply: int,
         answer: Answer,
         timing: Timing | None = None,
-        first_turn: int | None = None,
+        trimming: Trimming | None = None,
         *,
         tokens: int | None = None,
     ) -> None:
         """The platform shows the whole answer: both turns enter the history, and the reply is pending no more.
 
-        ``first_turn``: a `Turn.id`, when the prompt was trimmed; the history begins there from now on (it never moves
-        back). To drop all that came before this exchange, pass one more than the last turn's id. ``tokens``: what the
-        engine needed for it beside what ``timing`` says; None: what was noted of that. Finishing twice changes nothing.
+        ``trimming``: when the prompt was trimmed; the model's history begins there from now on (it never moves back).
+        To drop all that came before this exchange, name one more than the last turn's id. ``tokens``: what the engine
+        needed for it beside what ``timing`` says; None: what was noted of that. Finishing twice changes nothing.
         """
         now = self._clock.wall()
 
@@ -230,8 +225,8 @@ class Store:
             complete(connection, reply)
             if timing is not None:
                 connection.execute(_TIME, (reply, *(getattr(timing, name) for name in _TIMING)))
-            if first_turn is not None:
-                connection.execute(_TRIM, (first_turn, reply))
+            if trimming is not None:
+                trim(connection, reply, trimming)
 
         await self._database.transaction(keep)
 
@@ -245,14 +240,16 @@ class Store:
 
         await self._database.transaction(give_up)
 
-    async def history(self, conversation: str, tokenizer: str, before: int | None = None) -> list[Turn]:
+    async def history(
+        self, conversation: str, tokenizer: str, before: int | None = None, *, model: str = ""
+    ) -> list[Turn]:
         """The finished turns of a conversation (`Conversation.key`), oldest first, questions and answers in turn.
 
-        From its first turn on, as `finish` and `reset` have set it, to the reply ``before`` (None: to the end);
-        without answers of no text and what is forgotten. Tokens are given when ``tokenizer`` made them, a
-        `Tokenizer.fingerprint`.
+        From its first turn on, as `reset` has set it, and `finish` for ``model`` ("": for none), to the reply
+        ``before`` (None: to the end); without answers of no text and what is forgotten. Tokens are given when
+        ``tokenizer`` made them, a `Tokenizer.fingerprint`.
         """
-        rows = await self._database.read(_HISTORY, conversation, _LAST if before is None else before)
+        rows = await self._database.read(_HISTORY, conversation, _LAST if before is None else before, model)
         return await read_aside(rows, partial(read_history, rows, tokenizer))
 
     async def reset(self, conversation: str) -> None:

@@ -153,6 +153,45 @@ async def test_a_conversation_goes_on_with_another_model(bot: Rig) -> None:
     assert before == ["One", "You said: One", "Two", "Large: Two", "Three", ""]
 
 
+async def test_a_question_to_a_small_model_shortens_nothing_for_the_large_one(rig: NewRig) -> None:
+    """Each keeps its own beginning over a restart, too: one that moved would cost the engine's prefix cache."""
+    bot = rig(answers=AnswerSettings(system_prompt="", max_tokens=20))
+    offer(bot, small=EngineSettings())
+    bot.others["small"].info = replace(bot.info, context=160)
+    async with bot.running():
+        for number in range(5):
+            await says(bot, f"Question number {number}, of some length")
+        await says(bot, "/model small")
+        await says(bot, "Two")
+        await bot.stop()
+    first = turns(bot.others["small"].requests[-1].prompt)[0][1]
+    async with bot.running():
+        await says(bot, "3")
+        await says(bot, "/model demo")
+        await says(bot, "Four")
+
+    assert first != "Question number 0, of some length"
+    assert turns(bot.others["small"].requests[-1].prompt)[0][1] == first
+    seen = [text for _, text in turns(bot.requests[-1].prompt)]
+    assert (seen[0], len(seen)) == ("Question number 0, of some length", 16)
+
+
+async def test_usage_counts_what_the_model_of_the_conversation_has_left(rig: NewRig) -> None:
+    bot = rig(answers=AnswerSettings(system_prompt="", max_tokens=20))
+    offer(bot, small=EngineSettings())
+    bot.others["small"].info = replace(bot.info, context=160)
+    async with bot.running():
+        for number in range(5):
+            await says(bot, f"Question number {number}, of some length")
+        await says(bot, "/model small")
+        await says(bot, "Two")
+        small = await says(bot, "/usage")
+        await says(bot, "/model demo")
+        large = await says(bot, "/usage")
+
+    assert ("6 questions with answers" in small, "6 questions with answers" in large) == (False, True)
+
+
 async def test_an_interrupted_answer_is_continued_by_the_model_that_is_there_now(bot: Rig) -> None:
     bot.script = slow
     bot.others["large"].tokenizer = Shifted()

@@ -16,6 +16,7 @@ from clawdbot.testing.rig import MemoryPlatform
 
 OTHERS = {
     "conversation": "SELECT key, key, first_turn FROM conversation",
+    "trimming": "SELECT conversation || '/' || model, conversation, first_turn FROM trimming",
     "choice": "SELECT conversation || '/' || kind, conversation, name FROM choice",
     "ruling": "SELECT person, person, ruling FROM ruling",
 }

@@ -14,7 +14,7 @@ import pytest
 from clawdbot.chat import Conversation, Message, Person, State
 from clawdbot.errors import StoreError
 from clawdbot.latency.timing import Timing
-from clawdbot.store import Answer, Keeping, Question, Store, Turn, open_store
+from clawdbot.store import Answer, Keeping, Question, Store, Trimming, Turn, open_store
 from clawdbot.testing.clock import ManualClock
 
 ROOM = Conversation("telegram", -1001234567890, topic=7)
@@ -58,12 +58,13 @@ async def asked(store: Store, event: str, text: str = "Why?", place: Conversatio
 async def exchange(store: Store, event: str, first_turn: int | None = None, place: Conversation = ROOM) -> int:
     """A question with its answer, finished."""
     reply = await asked(store, event, f"question {event}", place)
-    await store.finish(reply, answer(f"answer {event}"), first_turn=first_turn)
+    trimming = None if first_turn is None else Trimming("demo", first_turn)
+    await store.finish(reply, answer(f"answer {event}"), trimming=trimming)
     return reply
 
 
-async def texts(store: Store, place: Conversation = ROOM) -> list[str]:
-    return [turn.text for turn in await store.history(place.key, "small")]
+async def texts(store: Store, place: Conversation = ROOM, model: str = "demo") -> list[str]:
+    return [turn.text for turn in await store.history(place.key, "small", model=model)]
 
 
 class TestEvents:
@@ -162,6 +163,23 @@ class TestHistory:
         await exchange(store, "4", first_turn=2 * one)
         assert await texts(store) == [f"{side} {n}" for n in "234" for side in ("Ann: question", "answer")]
 
+    async def test_what_one_model_trimmed_others_still_have(self, store: Store) -> None:
+        """They may have room for it."""
+        await exchange(store, "1")
+        two = await exchange(store, "2")
+        await exchange(store, "3", first_turn=2 * two)
+        assert await texts(store, model="large") == [
+            f"{side} {n}" for n in "123" for side in ("Ann: question", "answer")
+        ]
+
+    async def test_a_reset_is_for_all_models(self, store: Store) -> None:
+        """Also for one that had trimmed the history, and for one that had not."""
+        one = await exchange(store, "1")
+        await exchange(store, "2", first_turn=2 * one)
+        await store.reset(ROOM.key)
+        await exchange(store, "3")
+        assert [await texts(store, model=model) for model in ("demo", "large")] == [["Ann: question 3", "answer 3"]] * 2
+
     async def test_one_past_the_last_turn_drops_all_before(self, store: Store) -> None:
         """A question so long that no older turn fits beside it."""
         await exchange(store, "1")
@@ -183,7 +201,7 @@ class TestHistory:
         one = await exchange(store, "1")
         late = await asked(store, "2")
         await store.reset(ROOM.key)
-        await store.finish(late, answer("too late"), first_turn=2 * one)
+        await store.finish(late, answer("too late"), trimming=Trimming("demo", 2 * one))
         assert await texts(store) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from clawdbot import store as package
 from clawdbot.chat import State
-from clawdbot.store import Answer, open_store
+from clawdbot.store import Answer, Trimming, open_store
 from clawdbot.store.backup import back_up
 from clawdbot.store.database import STEPS
 from clawdbot.testing.clock import ManualClock
@@ -74,6 +74,21 @@ async def test_tokens_of_a_time_that_knew_models_by_name_alone_are_nobodys(path:
         turns = await store.history("discord:5:0", "0" * 32)
 
     assert [(turn.text, turn.tokens) for turn in turns] == [("Ann: Why?", None), ("Because.", None)]
+
+
+async def test_where_a_conversation_began_it_begins_for_every_model(path: Path, clock: ManualClock) -> None:
+    """Nobody noted whether people or a model's room had decided it; from now on each model trims for itself."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO conversation (key, first_turn) VALUES ('discord:5:0', 4)")
+    async with open_store(path, clock) as store:
+        await store.finish(2, Answer("So.", State.FINAL, "small"))
+        await store.finish(3, Answer("Thus.", State.FINAL, "small"), trimming=Trimming("small", 6))
+        said = [
+            [turn.text for turn in await store.history("discord:5:0", "", model=model) if turn.role == "assistant"]
+            for model in ("small", "large")
+        ]
+
+    assert said == [["Thus."], ["So.", "Thus."]]
 
 
 async def test_it_has_the_schema_of_a_new_one(path: Path, clock: ManualClock, tmp_path: Path) -> None:
