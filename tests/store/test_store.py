@@ -172,6 +172,15 @@ class TestHistory:
             f"{side} {n}" for n in "123" for side in ("Ann: question", "answer")
         ]
 
+    async def test_what_a_model_trimmed_stays_trimmed_where_the_chat_moves(self, store: Store) -> None:
+        """Or its prompts would begin with turns that it has no room for."""
+        await exchange(store, "1")
+        two = await exchange(store, "2")
+        await exchange(store, "3", first_turn=2 * two)
+        moved = replace(ROOM, chat=-1009876543210)
+        await store.move(ROOM, moved)
+        assert await texts(store, moved) == [f"{side} {n}" for n in "23" for side in ("Ann: question", "answer")]
+
     async def test_a_reset_is_for_all_models(self, store: Store) -> None:
         """Also for one that had trimmed the history, and for one that had not."""
         one = await exchange(store, "1")
