@@ -91,8 +91,8 @@ def _formatter(form: Literal["text", "json"], redact: Redactor) -> logging.Forma
 
 
 def _without_leavings(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Another handler's formatter leaves these on the record that all of them are given."""
-    for name in ("message", "asctime"):
+    """Another handler's formatter, or vLLM for its own, leaves these on the record that all of them are given."""
+    for name in ("message", "asctime", "vllm_process_name"):
         event.pop(name, None)
     return event
 

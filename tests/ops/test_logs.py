@@ -71,6 +71,14 @@ def test_a_line_of_json_is_for_programs() -> None:
     assert line == {"event": "it happened", "level": "warning", "logger": "somebody.elses", "where": "here"}
 
 
+def test_what_vllm_writes_into_every_record_is_left_out() -> None:
+    """It says the same in each line: that this is the bot's own process."""
+    with written() as stream:
+        library().info("it happened", extra={"vllm_process_name": "MainProcess"})
+
+    assert stream.getvalue().endswith("INFO somebody.elses: it happened\n")
+
+
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_no_secret_is_in_a_message_a_value_or_a_traceback(form: Literal["text", "json"]) -> None:
     def call() -> None:
