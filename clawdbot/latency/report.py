@@ -119,7 +119,7 @@ def _milliseconds(seconds: float) -> str:
         return "-"
     if seconds >= 100:
         return f"{seconds:.0f}s"
-    return f"{seconds * 1000:.1f}" if abs(seconds) < 0.00995 else f"{seconds * 1000:.0f}"
+    return f"{seconds * 1000:z.1f}" if abs(seconds) < 0.00995 else f"{seconds * 1000:.0f}"
 
 
 def _engines(models: Mapping[str, EngineInfo | None]) -> list[str]:

@@ -54,6 +54,12 @@ def test_very_long_times_are_in_seconds() -> None:
     assert rows["→ complete"] == ["14000s", "14000s", "14000s"]
 
 
+def test_no_time_at_all_has_no_sign() -> None:
+    """Two clocks that differ by microseconds would show as "-0.0"."""
+    rows = table(report([], [replace(ANSWER, platform_delay=-1e-6)], ONE, IDLE))
+    assert rows["~ platform"] == ["0.0", "0.0", "0.0"]
+
+
 def test_the_report_names_the_hour_and_the_day() -> None:
     """Two tables; one while they would be the same."""
     older = replace(ANSWER, at=ANSWER.at - 7200)
