@@ -339,3 +339,7 @@ class Plugin:
 
     Raises `Unauthorized`, `Unreachable` when there was no connection, `Unsure` when no answer came in time, or another
     `DeliveryError`; no text of these holds the token."""
+    owners: bool = False
+    """Whether everybody there is the bot's owner (`Person.owner`), so that nobody has to be listed."""
+    hosted: bool = False
+    """Whether people come through the bot's own web server: it builds a `clawdbot.hosted.Hosted`."""

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 from clawdbot import plugins
 from clawdbot.chat import Adapter, Plugin, Receive, Reply
 from clawdbot.errors import ConfigError
+from clawdbot.hosted import Hosted
 from clawdbot.settings.config import AdapterTable, Allowed, Settings
 
 
@@ -114,3 +115,12 @@ def test_access_to_a_platform_that_does_not_exist_is_a_fault(known: Mapping[str,
     """A typing error there would shut everybody out in silence."""
     with pytest.raises(ConfigError, match=r"access\.irk: no such platform is installed; did you mean 'irc'\?"):
         plugins.build(Settings(access={"irk": Allowed()}), known)
+
+
+@pytest.mark.parametrize("name", ["web", "console"])
+def test_a_plugin_says_of_itself_what_its_adapter_is(name: str) -> None:
+    """The doctor looks at plugins alone: it builds no adapter."""
+    plugin = plugins.load(name, plugins.installed(), "config.toml")
+
+    assert plugin.owners
+    assert plugin.hosted == isinstance(plugin.build(plugin.settings()), Hosted)

@@ -5,4 +5,4 @@ from clawdbot_console.adapter import ConsoleAdapter, ConsoleSettings
 
 __all__ = ["ConsoleAdapter", "ConsoleSettings", "plugin"]
 
-plugin = Plugin(settings=ConsoleSettings, build=ConsoleAdapter)
+plugin = Plugin(settings=ConsoleSettings, build=ConsoleAdapter, owners=True)

@@ -5,4 +5,4 @@ from clawdbot_web.adapter import WebAdapter, WebSettings
 
 __all__ = ["WebAdapter", "WebSettings", "plugin"]
 
-plugin = Plugin(settings=WebSettings, build=WebAdapter)
+plugin = Plugin(settings=WebSettings, build=WebAdapter, owners=True, hosted=True)

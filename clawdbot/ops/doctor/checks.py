@@ -9,13 +9,13 @@ from clawdbot.engine.settings import EngineSettings
 from clawdbot.engine.several import table_of
 from clawdbot.engine.survey import package, survey
 from clawdbot.errors import StoreError
-from clawdbot.ops.doctor import database, install, openness, platforms
+from clawdbot.ops.doctor import database, install, listening, openness, platforms
 from clawdbot.ops.doctor.configuration import Configuration
 from clawdbot.ops.doctor.engines import of_engines, of_vllm
 from clawdbot.ops.doctor.finding import Check, check
 from clawdbot.ops.meter import read_nvml
 from clawdbot.people.access import NOBODY
-from clawdbot.settings.config import Settings
+from clawdbot.settings.config import OpsSettings, Settings
 from clawdbot.store import beside
 from clawdbot.store.beside import Facts
 
@@ -41,6 +41,7 @@ def checks_of(found: Configuration, environ: Mapping[str, str], now: float, *, o
         check("disk", database.disk, path),
         check("bot", database.in_use, path, holder),
         *_of_people(found, settings, _facts(path, now)),
+        *_of_server(found, settings.ops, holder),
         *_of_platforms(found, online=online),
     ]
 
@@ -71,7 +72,10 @@ def _of_people(found: Configuration, settings: Settings, facts: Facts) -> list[C
     token_files = (settings.ops.token_file, *(table.token_file for table in settings.adapters.values()))
     private += [file for file in token_files if file is not None]
     return [
-        *(check(f"access.{name}", openness.access, one, rulings(name)) for name, one in allowed.items()),
+        *(
+            check(f"access.{name}", openness.access, one, rulings(name), found.platforms[name][0].owners)
+            for name, one in allowed.items()
+        ),
         *(
             check(f"access.{name} chats", openness.chats, one, moved(name))
             for name, one in allowed.items()
@@ -80,8 +84,16 @@ def _of_people(found: Configuration, settings: Settings, facts: Facts) -> list[C
         check("access.quota", openness.quota, settings.quota, open_to_places),
         check("codes", openness.codes, facts.codes),
         check("files", openness.files, private, found.path),
-        check("ops", openness.address, settings.ops),
     ]
+
+
+def _of_server(found: Configuration, ops: OpsSettings, holder: int | None) -> list[Check]:
+    """About the bot's own web server; a bot that runs (``holder``) has its port itself."""
+    served = ops.enabled or any(plugin.hosted for plugin, _ in found.platforms.values())
+    checks = [check("ops", openness.address, ops if served else None)]
+    if served and holder is None:
+        checks.append(check("ops port", listening.free, ops))
+    return checks
 
 
 def _of_platforms(found: Configuration, *, online: bool) -> list[Check]:

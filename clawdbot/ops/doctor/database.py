@@ -18,6 +18,9 @@ def database(about: str, path: Path, now: float) -> Finding:
     """Whether the file at ``path`` can be read, and which version it has."""
     if not path.exists():
         return _absent(about, path)
+    if not _writable(path.parent):
+        told = f"The folder {path.parent} may not be written by this user."
+        return fail(about, told, "The database needs files beside it: start the bot as the user that owns the folder.")
     try:
         found = beside.facts(path, now)
     except StoreError as error:
@@ -35,9 +38,10 @@ def database(about: str, path: Path, now: float) -> Finding:
 
 
 def _absent(about: str, path: Path) -> Finding:
-    above = _existing(path)
-    if not os.access(above, os.W_OK | os.X_OK):
-        return fail(about, f"{path} cannot be made: {above} may not be written.", "Name another file ([store] path).")
+    above = next(place for place in path.absolute().parents if place.exists())
+    wrong = "is no folder" if not above.is_dir() else None if _writable(above) else "may not be written"
+    if wrong:
+        return fail(about, f"{path} cannot be made: {above} {wrong}.", "Name another file ([store] path).")
     return ok(about, f"{path} is not there yet; the first start makes it.")
 
 
@@ -58,6 +62,10 @@ def in_use(about: str, path: Path, holder: int | None) -> Finding:
     return warn(
         about, f"A bot is running on {path.name} (process {holder}).", "A second one on the same file would be refused."
     )
+
+
+def _writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _existing(path: Path) -> Path:

@@ -13,8 +13,13 @@ PLACES = {"guilds": "whole server", "roles": "role", "chats": "whole group or ch
 """What lets in people who are not listed one by one, by the setting's name."""
 
 
-def access(about: str, allowed: Allowed, rulings: Mapping[Ruling, int]) -> Finding:
-    """Who may talk on one platform, by the settings and by what admins ruled while the bot ran."""
+def access(about: str, allowed: Allowed, rulings: Mapping[Ruling, int], owners: bool = False) -> Finding:
+    """Who may talk on one platform, by the settings and by what admins ruled while the bot ran.
+
+    ``owners``: see `clawdbot.chat.Plugin.owners`.
+    """
+    if owners:
+        return ok(about, "Open to the bot's owner alone.")
     people = {
         "admin": len(allowed.admins),
         "user": len(allowed.users) + rulings.get(Ruling.ALLOWED, 0),
@@ -82,9 +87,9 @@ def files(about: str, private: Collection[Path], config: Path | None) -> Finding
     return ok(about, "Tokens and conversations are readable by their owner alone.")
 
 
-def address(about: str, ops: OpsSettings) -> Finding:
-    """Who reaches the bot's own web server. The configuration lets no other machine in without a token."""
-    if not ops.enabled:
+def address(about: str, ops: OpsSettings | None) -> Finding:
+    """Who reaches the bot's own web server, None without one. No other machine is let in without a token."""
+    if ops is None:
         return ok(about, "Nothing listens.")
     guard = "asks for its token" if ops.token else "asks for no token"
     told = f"It listens on {ops.host}, port {ops.port}, and {guard}."

@@ -106,6 +106,15 @@ async def test_a_group_that_the_settings_know_by_an_old_number_is_named(
     assert "-1 is -101 now." in result.output
 
 
+def test_the_page_alone_is_served_to_its_owner(doctor: Doctor, configured: Callable[..., str]) -> None:
+    """``[ops]`` need not be enabled for it, and nobody listed."""
+    result = doctor("--config", configured("[ops]\nport = 0\n[adapters.web]\n"), "--offline")
+
+    told = levels(result)
+    assert (told["access.web"], told["ops"], told["ops port"]) == ("ok", "ok", "ok")
+    assert "It listens on 127.0.0.1" in result.output
+
+
 async def test_both_platforms_are_asked_and_no_token_is_told(
     doctor: Doctor, configured: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -42,6 +42,15 @@ def test_one_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
     assert database("database", tmp_path / "deep" / "down.sqlite3", 0.0).level is Level.OK
 
 
+def test_one_that_would_lie_below_a_file_fails(tmp_path: Path) -> None:
+    """A folder was meant, and a file of that name is there."""
+    (tmp_path / "data").write_text("no folder")
+
+    found = database("database", tmp_path / "data" / "bot.sqlite3", 0.0)
+    assert found.level is Level.FAIL
+    assert f"{tmp_path / 'data'} is no folder" in found.text
+
+
 def test_one_of_an_earlier_release_is_told(path: Path) -> None:
     execute(path, "PRAGMA user_version = 1")
 
@@ -73,6 +82,16 @@ def test_one_that_may_not_be_written_fails(path: Path) -> None:
     path.chmod(0o400)
 
     assert database("database", path, 0.0).level is Level.FAIL
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_one_in_a_folder_that_may_not_be_written_fails(path: Path) -> None:
+    """SQLite makes files of its own beside it."""
+    path.parent.chmod(0o500)
+
+    found = database("database", path, 0.0)
+    assert found.level is Level.FAIL
+    assert "owns the folder" in found.remedy
 
 
 async def test_it_is_read_while_a_bot_uses_it_and_the_bot_is_found(path: Path) -> None:

@@ -35,6 +35,13 @@ def test_everybody_who_may_talk_is_counted_and_no_number_is_told() -> None:
     )
 
 
+def test_where_everybody_is_the_owner_nobody_has_to_be_listed() -> None:
+    """The page and the terminal: whoever is let in there is the bot's owner."""
+    found = access("access.web", Allowed(), {}, owners=True)
+
+    assert (found.level, found.text) == (Level.OK, "Open to the bot's owner alone.")
+
+
 def test_a_bot_without_an_admin_is_told() -> None:
     found = access("access.telegram", Allowed(users=frozenset({8})), {})
 
@@ -95,13 +102,13 @@ def test_private_files_are_private(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ops", "level", "words"),
     [
-        (OpsSettings(), Level.OK, "Nothing listens."),
+        (None, Level.OK, "Nothing listens."),
         (OpsSettings(enabled=True), Level.OK, "asks for no token. This machine alone"),
         (OpsSettings(enabled=True, host="0.0.0.0", token=SecretStr("secret")), Level.WARN, "asks for its token."),
     ],
     ids=["off", "loopback", "everybody"],
 )
-def test_who_reaches_what_listens_is_told(ops: OpsSettings, level: Level, words: str) -> None:
+def test_who_reaches_what_listens_is_told(ops: OpsSettings | None, level: Level, words: str) -> None:
     found = address("ops", ops)
 
     assert found.level is level
