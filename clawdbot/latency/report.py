@@ -10,6 +10,8 @@ from clawdbot.engine.protocol import EngineInfo
 from clawdbot.latency.timing import STAGES, Timing, speed, stages, summary
 from clawdbot.ops.gauges import Gauges, Gpu
 
+WIDTH = 36
+"""Characters of a row: what a phone shows of a code block without wrapping."""
 REPORT_SIZE = 1900
 """The most characters of `report`: one message on every platform (Discord takes 2,000)."""
 
@@ -101,7 +103,8 @@ def _sums(timings: Sequence[Timing]) -> str:
     prompt = sum(timing.prompt_tokens for timing in timings)
     if prompt:
         parts.append(f"{sum(timing.cached_tokens for timing in timings) / prompt:.0%} cached")
-    return ", ".join(parts)
+    line = ", ".join(parts)
+    return line if len(line) <= WIDTH else ",\n".join(parts)
 
 
 def _times(label: str, seconds: Iterable[float | None]) -> str:
@@ -110,7 +113,6 @@ def _times(label: str, seconds: Iterable[float | None]) -> str:
 
 
 def _row(label: str, *cells: str) -> str:
-    # 36 characters: what a phone shows of a code block without wrapping.
     return f"{label:<15}" + "".join(f"{cell:>7}" for cell in cells)
 
 

@@ -147,6 +147,13 @@ def test_the_report_fits_one_message_and_a_phone(day: list[Timing], name: str) -
     assert all(len(row) <= 36 for row in rows)
 
 
+def test_a_row_that_a_phone_would_wrap_is_cut_at_its_commas() -> None:
+    """A busy day, or a fast engine."""
+    text = report([], [ANSWER] * 123_456, ONE, IDLE)
+    assert all(len(row) <= 36 for row in text.split("```")[1].splitlines())
+    assert "123,456 answers,\n" in text
+
+
 def test_platforms_with_the_fewest_answers_give_way() -> None:
     """A bot on more platforms than one message has room for."""
     day = [replace(ANSWER, platform=f"platform {number}") for number in range(12) for _ in range(12 - number)]
