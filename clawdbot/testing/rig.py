@@ -300,10 +300,13 @@ class Rig(ScriptedEngines):
         task = asyncio.ensure_future(work)
         end = self.clock.now() + DAY
         await self.rest()
-        while not task.done() and self.clock.wakes_at < end:
-            await self.advance(self.clock.wakes_at - self.clock.now())
-        async with asyncio.timeout(10):
-            return await task
+        while not task.done():
+            async with asyncio.timeout(10):
+                while not task.done() and self.clock.wakes_at >= end:
+                    await self.rest()  # what goes on may be longer than a rest, and wait for the clock only then
+            if not task.done():
+                await self.advance(self.clock.wakes_at - self.clock.now())
+        return await task
 
     async def _live(self) -> None:
         others = {name: engines.opened for name, engines in self.others.items()}
