@@ -107,14 +107,14 @@ async def test_a_second_signal_leaves_at_once(environment: dict[str, str], tmp_p
         assert bot.stdout.read(100)  # it goes on writing
         told_at = time.monotonic()
         bot.send_signal(signal.SIGTERM)
-        code = bot.wait(timeout=60)
+        code = bot.wait(timeout=10)
         took = time.monotonic() - told_at
-        _, alive = psutil.wait_procs(children, timeout=60)
+        _, alive = psutil.wait_procs(children, timeout=10)
     async with open_store(tmp_path / "bot.sqlite3", SystemClock()) as store:
         (left,) = await store.unfinished()
 
     assert code == 128 + signal.SIGTERM
-    assert took < 30.0  # of the two minutes; a busy machine took 9
+    assert took < 2.0
     assert not alive
     assert left.answer is not None
     assert (left.answer.state, left.answer.text != "") == (State.STREAMING, True)
